@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from fixtures_app.ground.json_data import canonical
 from fixtures_app.ground.schemas import schema_misfits
-from fixtures_app.ground.strict_json import Json
+from fixtures_app.ground.strict_json import JsonObject
 from fixtures_app.models import Entity, EntityType, Fixture
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
@@ -21,7 +21,7 @@ Saved = Literal["created", "updated", "unchanged"]
 BATCH = 500
 
 
-def known_schemas() -> dict[str, dict[str, Json]]:
+def known_schemas() -> dict[str, JsonObject]:
     """Return the JSON Schema of every entity type of the site, by slug."""
     return {row.slug: row.schema for row in EntityType.objects.order_by("slug")}
 

@@ -20,7 +20,7 @@ from fixtures_app.ground.json_data import DataProblem, json_problems, text_fault
 from fixtures_app.ground.schema_problems import schema_problems
 from fixtures_app.ground.schemas import schema_misfits
 from fixtures_app.ground.spec_errors import error_at, taken_apart
-from fixtures_app.ground.strict_json import Json
+from fixtures_app.ground.strict_json import JsonObject
 from fixtures_app.ground.words import suggestion
 
 _MAX_HINTS = 20  # difflib is slow
@@ -32,7 +32,7 @@ def _details(problems: Iterable[DataProblem]) -> list[InitErrorDetails]:
     ]
 
 
-def _as_json(value: Json) -> Json:
+def _as_json(value: object) -> object:
     # Runs before pydantic's own check, which would put type names into the places it reports.
     if problems := list(json_problems(value)):
         raise ValidationError.from_exception_data("JSON", _details(problems))
@@ -61,7 +61,7 @@ def _as_type_slug(value: str) -> str:
     return value
 
 
-def _as_schema(schema: dict[str, Json]) -> dict[str, Json]:
+def _as_schema(schema: JsonObject) -> JsonObject:
     if problems := schema_problems(schema):
         raise ValidationError.from_exception_data("JSON Schema", _details(problems))
     return schema
@@ -71,7 +71,7 @@ Text = Annotated[str, AfterValidator(_as_text)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_as_text)]
 Slug = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_as_slug)]
 TypeSlug = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_as_type_slug)]
-JsonObject = Annotated[dict[str, Any], BeforeValidator(_as_json)]
+Data = Annotated[dict[str, Any], BeforeValidator(_as_json)]
 
 
 class FixtureSpecBase(BaseModel):
@@ -90,7 +90,7 @@ class EntityTypeSpec(FixtureSpecBase):
 
     slug: Annotated[TypeSlug, Field(description="The name that entities use.")]
     json_schema: Annotated[
-        JsonObject,
+        Data,
         AfterValidator(_as_schema),
         Field(alias="schema", description="JSON Schema (2020-12) of the data. {} allows anything."),
     ]
@@ -101,7 +101,7 @@ class EntitySpec(FixtureSpecBase):
 
     ref: Annotated[Name, Field(description="Its name in this file, and its id for agents.")]
     type: Annotated[Name, Field(description="Slug of an entity type.")]
-    data: Annotated[JsonObject, Field(description="Must fit the JSON Schema of its type.")]
+    data: Annotated[Data, Field(description="Must fit the JSON Schema of its type.")]
     status: Annotated[Name, Field(description="Any word, for example archived.")] = "active"
 
 
@@ -111,7 +111,7 @@ class RelationSpec(FixtureSpecBase):
     from_: Annotated[Name, Field(alias="from", description="Ref of an entity.")]
     to: Annotated[Name, Field(description="Ref of an entity.")]
     type: Annotated[Name, Field(description="What the link means, for example teaches.")]
-    metadata: JsonObject = Field(default_factory=dict, description="Notes about the link.")
+    metadata: Data = Field(default_factory=dict, description="Notes about the link.")
 
 
 class ChunkSpec(FixtureSpecBase):
@@ -124,7 +124,7 @@ class ChunkSpec(FixtureSpecBase):
         AfterValidator(_as_text),
     ]
     source: Annotated[Text, Field(description="Where it comes from.")] = ""
-    metadata: JsonObject = Field(default_factory=dict, description="Notes about the text.")
+    metadata: Data = Field(default_factory=dict, description="Notes about the text.")
 
 
 class FixtureSpec(FixtureSpecBase):
@@ -146,7 +146,7 @@ class FixtureSpec(FixtureSpecBase):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _holds_together(cls, written: Json, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _holds_together(cls, written: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Report errors between the parts together with errors inside them."""
         try:
             fixture = handler(written)
@@ -162,7 +162,7 @@ class FixtureSpec(FixtureSpecBase):
 
 def check_entities(
     fixture: FixtureSpec,
-    schemas: Mapping[str, Mapping[str, Json]],
+    schemas: Mapping[str, Mapping[str, object]],
     *,
     hidden: Collection[str] = (),
 ) -> list[DataProblem]:
@@ -183,8 +183,8 @@ def check_entities(
 def _entity_problems(
     position: int,
     kind: str,
-    data: Json,
-    schemas: Mapping[str, Mapping[str, Json]],
+    data: object,
+    schemas: Mapping[str, Mapping[str, object]],
     hidden: Collection[str] = (),
 ) -> Iterator[DataProblem]:
     if kind not in schemas:
@@ -201,7 +201,7 @@ def _entity_problems(
         yield DataProblem(("entities", position, "data"), message, data)
 
 
-def _cross_problems(fixture: Mapping[str, Json]) -> list[DataProblem]:
+def _cross_problems(fixture: Mapping[str, object]) -> list[DataProblem]:
     """Compare the parts of a fixture with each other, without the unreadable ones."""
     entities = _rows(fixture, "entities")
     problems = [
@@ -213,9 +213,12 @@ def _cross_problems(fixture: Mapping[str, Json]) -> list[DataProblem]:
         refs = dict.fromkeys(ref for _, row in entities if isinstance(ref := row.get("ref"), str))
         problems += _dangling(_rows(fixture, "relations"), refs)
     schemas = {
-        row["slug"]: row["schema"]
+        slug: schema
         for _, row in _rows(fixture, "entity_types")
-        if isinstance(row.get("slug"), str) and _is_sound(row.get("schema"))
+        if isinstance(slug := row.get("slug"), str)
+        and isinstance(schema := row.get("schema"), dict)
+        and not any(json_problems(schema))
+        and not schema_problems(schema)
     }
     for position, row in entities:
         kind, data = row.get("type"), row.get("data")
@@ -227,7 +230,7 @@ def _cross_problems(fixture: Mapping[str, Json]) -> list[DataProblem]:
 
 
 def _dangling(
-    relations: Iterable[tuple[int, Mapping[str, Json]]], refs: Mapping[str, object]
+    relations: Iterable[tuple[int, Mapping[str, object]]], refs: Mapping[str, object]
 ) -> Iterator[DataProblem]:
     hints = 0
     for position, row in relations:
@@ -243,7 +246,7 @@ def _dangling(
                 )
 
 
-def _rows(fixture: Mapping[str, Json], key: str) -> Sequence[tuple[int, Mapping[str, Json]]]:
+def _rows(fixture: Mapping[str, object], key: str) -> Sequence[tuple[int, Mapping[str, object]]]:
     """Return the readable entries of a list with their positions."""
     value = fixture.get(key)
     rows = enumerate(value) if isinstance(value, list) else ()
@@ -255,7 +258,7 @@ def _rows(fixture: Mapping[str, Json], key: str) -> Sequence[tuple[int, Mapping[
 
 
 def _find_repeated(
-    key: str, name: str, rows: Iterable[tuple[int, Mapping[str, Json]]]
+    key: str, name: str, rows: Iterable[tuple[int, Mapping[str, object]]]
 ) -> Iterator[DataProblem]:
     first: dict[str, int] = {}
     for position, row in rows:
@@ -267,9 +270,3 @@ def _find_repeated(
             yield DataProblem((key, position, name), message, value)
         else:
             first[value] = position
-
-
-def _is_sound(schema: Json) -> bool:
-    return (
-        isinstance(schema, dict) and not any(json_problems(schema)) and not schema_problems(schema)
-    )

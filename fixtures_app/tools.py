@@ -7,10 +7,10 @@ tool, and answers an invalid call with an error that explains how to call it.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from fixtures_app.ground.json_data import json_problems, value_text
 from fixtures_app.ground.schemas import schema_misfits
-from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import suggestion
 from fixtures_app.world import ACTIVE, FixtureWorld, Row, WorldRefusalError
 
@@ -27,7 +27,7 @@ class WorldTool:
 
     name: str
     description: str
-    parameters: Mapping[str, Json]
+    parameters: Mapping[str, Any]
     run: Callable[[FixtureWorld, Row], Row]
     retrieval: str | None = None
 
@@ -63,7 +63,7 @@ def _delete_relation(world: FixtureWorld, args: Row) -> Row:
     return {"deleted": args["id"]}
 
 
-def _parameters(required: Sequence[str] = (), **properties: Row) -> Mapping[str, Json]:
+def _parameters(required: Sequence[str] = (), **properties: Row) -> Mapping[str, Any]:
     return {
         "type": "object",
         "properties": {key.rstrip("_"): schema for key, schema in properties.items()},
@@ -211,7 +211,7 @@ class ToolWorld(FixtureWorld):
 
     tools: Mapping[str, WorldTool] = TOOLS
 
-    def call(self, name: str, args: Mapping[str, Json]) -> Row:
+    def call(self, name: str, args: Mapping[str, object]) -> Row:
         """Call a tool; a refused call returns `{"error": {"code", "message"}}`."""
         self.begin_step(name)
         try:
@@ -224,13 +224,12 @@ class ToolWorld(FixtureWorld):
             return {"error": {"code": refusal.code, "message": str(refusal)}}
 
 
-def _check_arguments(tool: WorldTool, args: Mapping[str, Json]) -> Row:
-    given: Json = dict(args) if isinstance(args, Mapping) else args
+def _check_arguments(tool: WorldTool, args: Mapping[str, object]) -> Row:
+    given: Row = dict(args) if isinstance(args, Mapping) else args
     faults = [str(problem) for problem in json_problems(given)]
     # Only JSON can be checked against a schema.
     faults = faults or schema_misfits(given, tool.parameters, whole="what was passed")
     if faults:
         message = f"Wrong arguments for {tool.name}: {' '.join(faults)}"
         raise WorldRefusalError("invalid_arguments", message)
-    checked: Row = given
-    return checked
+    return given

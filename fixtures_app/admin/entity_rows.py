@@ -56,7 +56,7 @@ class EntitySheet:
     """The grid of one entity type."""
 
     slug: str
-    schema: Mapping[str, Json] | None  # None if there is no such type
+    schema: Mapping[str, Any] | None  # None if there is no such type
     columns: Mapping[str, EntityColumn] = field(default_factory=dict)
 
     @property
@@ -78,7 +78,7 @@ class EntitySheet:
 
 
 def make_sheet(
-    slug: str, schema: Mapping[str, Json] | None, stored: Iterable[Any], posted: Iterable[str]
+    slug: str, schema: Mapping[str, Any] | None, stored: Iterable[Any], posted: Iterable[str]
 ) -> EntitySheet:
     """Return the columns of a type: its fields, and further fields of its entities."""
     rows = [data for data in stored if isinstance(data, dict)]

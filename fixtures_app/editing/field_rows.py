@@ -19,7 +19,7 @@ from fixtures_app.ground.field_table import (
 )
 from fixtures_app.ground.field_table import schema_of_field as schema_of_one
 from fixtures_app.ground.quoting import cut_middle
-from fixtures_app.ground.strict_json import Json, read_strictly
+from fixtures_app.ground.strict_json import read_strictly
 
 _KINDS = [(kind.value, label) for kind, label in LABELS.items() if kind is not FieldKind.OTHER]
 _REST_CHARS = 80
@@ -81,7 +81,7 @@ class FieldRow(PlainRow):
         )
 
 
-def _origin(kept: Json) -> Field | None:
+def _origin(kept: str | None) -> Field | None:
     try:
         return field_of("", read_strictly(kept)) if kept else None
     except (ValueError, RecursionError):

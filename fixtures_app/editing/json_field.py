@@ -46,12 +46,12 @@ def _hint(text: str, error: json.JSONDecodeError) -> str:
     return f"{fault_of(error)}."
 
 
-def write_json(value: Json) -> str:
+def write_json(value: object) -> str:
     """Return JSON as text for people to edit."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def _comparable(value: Json) -> str:
+def _comparable(value: object) -> str:
     # As texts, because 1 equals true. An empty field means an empty object or list.
     return canonical(None if value in ({}, []) else value)
 

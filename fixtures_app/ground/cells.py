@@ -25,7 +25,7 @@ _JSON_BEGINS = re.compile(r'[\[{"]')
 _MAX_DIGITS = 1000
 
 
-def write_cell(kind: FieldKind, value: Json) -> str | None:
+def write_cell(kind: FieldKind, value: object) -> str | None:
     """Return the text of a value; None if a cell of this kind cannot show it."""
     if kind is FieldKind.OTHER:
         return _write_any(value)
@@ -123,7 +123,7 @@ def _is_literal(word: str) -> bool:
         return False
 
 
-def _write_any(value: Json) -> str:
+def _write_any(value: object) -> str:
     if isinstance(value, str):
         try:
             if value.strip() and read_any(value) == value:

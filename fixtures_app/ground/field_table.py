@@ -8,6 +8,7 @@ that has no table.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from fixtures_app.ground.json_data import canonical
 from fixtures_app.ground.strict_json import Json
@@ -68,7 +69,7 @@ class Field:
     is_required: bool = False
     choices: tuple[str, ...] = ()
     note: str = ""
-    rest: Mapping[str, Json] = field(default_factory=dict)
+    rest: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class FieldTable:
     is_open: bool = False
 
 
-def field_of(name: str, schema: Json, *, is_required: bool = False) -> Field:
+def field_of(name: str, schema: object, *, is_required: bool = False) -> Field:
     """Return a field of a schema's properties."""
     if not isinstance(schema, dict):
         return Field(name, FieldKind.OTHER, is_required, rest={"": schema})
@@ -95,7 +96,7 @@ def field_of(name: str, schema: Json, *, is_required: bool = False) -> Field:
     return Field(name, FieldKind.OTHER, is_required, (), note, rest)
 
 
-def _choices(schema: Mapping[str, Json]) -> tuple[str, ...]:
+def _choices(schema: Mapping[str, object]) -> tuple[str, ...]:
     values = schema.get("enum")
     if schema.get("type", "string") != "string" or not isinstance(values, list):
         return ()
@@ -116,10 +117,11 @@ def choices_in(text: str, *, stored: Sequence[str] = ()) -> tuple[str, ...]:
 def schema_of_field(one: Field) -> Json:
     """Return the schema of a field's values."""
     if "" in one.rest:
-        return one.rest[""]
-    core: dict[str, Json] = dict(_WRITTEN.get(one.kind, {}))
+        whole: Json = one.rest[""]
+        return whole
+    core = _WRITTEN.get(one.kind, {})
     if one.kind is FieldKind.CHOICE:
-        core = {"enum": list(one.choices)}
+        core = {"enum": [*one.choices]}
     note = {"description": one.note} if one.note else {}
     return {**core, **one.rest, **note}
 
@@ -130,34 +132,35 @@ def schema_of(table: FieldTable) -> dict[str, Json]:
         "type": "object",
         "properties": {one.name: schema_of_field(one) for one in table.fields},
     }
-    if required := [one.name for one in table.fields if one.is_required]:
+    required: list[Json] = [one.name for one in table.fields if one.is_required]
+    if required:
         schema["required"] = required
     if not table.is_open:
         schema["additionalProperties"] = False
     return schema
 
 
-def table_of(schema: Mapping[str, Json]) -> FieldTable | None:
+def table_of(schema: Mapping[str, object]) -> FieldTable | None:
     """Return the table of a schema; None if a table cannot express all of it."""
     table = FieldTable(fields_of(schema), schema.get("additionalProperties", True) is not False)
     is_whole = schema.keys() <= _OUTSIDE and _same(schema, schema_of(table))
     return table if is_whole else None
 
 
-def fields_of(schema: Mapping[str, Json]) -> tuple[Field, ...]:
+def fields_of(schema: Mapping[str, object]) -> tuple[Field, ...]:
     """Return the fields that a schema names, whatever else it says."""
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, dict):
         return ()
-    names: Sequence[Json] = required if isinstance(required, list) else ()
+    names: Sequence[object] = required if isinstance(required, list) else ()
     return tuple(field_of(name, one, is_required=name in names) for name, one in properties.items())
 
 
-def _same(left: Mapping[str, Json], right: Mapping[str, Json]) -> bool:
+def _same(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
     return canonical(_normal(left)) == canonical(_normal(right))
 
 
-def _normal(schema: Mapping[str, Json]) -> dict[str, Json]:
+def _normal(schema: Mapping[str, Any]) -> dict[str, object]:
     """Return a schema in one of its spellings; the data of an entity is always an object."""
     properties = {
         name: {key: value for key, value in one.items() if not (key == "type" and _choices(one))}

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import date
 
 from fixtures_app.ground.quoting import cut_middle
-from fixtures_app.ground.strict_json import Json
 
 Loc = tuple[str | int, ...]
 
@@ -29,18 +28,18 @@ class DataProblem:
 
     loc: Loc
     message: str
-    value: Json
+    value: object
 
     def __str__(self) -> str:
         return f"{'.'.join(map(str, self.loc))}: {self.message}" if self.loc else self.message
 
 
-def value_text(value: Json) -> str:
+def value_text(value: object) -> str:
     """Return a value as error messages show it, without the middle of a long one."""
     return cut_middle(repr(value), _SHOWN_CHARS)
 
 
-def canonical(value: Json) -> str:
+def canonical(value: object) -> str:
     """Return JSON as the one text that equal content has on every database.
 
     The order of keys does not count, because PostgreSQL does not keep it. true is not 1, and 1.0
@@ -49,7 +48,7 @@ def canonical(value: Json) -> str:
     return json.dumps(_comparable(value), sort_keys=True, ensure_ascii=False)
 
 
-def _comparable(value: Json) -> Json:
+def _comparable(value: object) -> object:
     if isinstance(value, dict):
         return {key: _comparable(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -60,7 +59,7 @@ def _comparable(value: Json) -> Json:
     return value
 
 
-def json_problems(value: Json, loc: Loc = ()) -> Iterator[DataProblem]:
+def json_problems(value: object, loc: Loc = ()) -> Iterator[DataProblem]:
     """Return whatever cannot be stored as JSON, or is nested deeper than MAX_DEPTH."""
     if isinstance(value, str):
         if fault := text_fault(value):

@@ -44,7 +44,7 @@ _INSTEAD = {
 _KINDS = frozenset({"array", "boolean", "null", "number", "object", "string"})
 
 
-def parts(schema: Json, place: Place = ()) -> Iterator[tuple[Place, dict[str, Json]]]:
+def parts(schema: object, place: Place = ()) -> Iterator[tuple[Place, dict[str, Json]]]:
     """Yield the schema and every schema in it, with its place, except true and false."""
     if not isinstance(schema, dict):
         return
@@ -79,7 +79,7 @@ def _suggestion(key: str) -> str:
     return f"did you mean {meant!r}?" if meant else "it checks nothing"
 
 
-def accepts_everything(schema: Json) -> bool:
+def accepts_everything(schema: object) -> bool:
     """Whether any JSON fits a schema, as far as the schema itself shows."""
     if not isinstance(schema, dict):
         return schema is True

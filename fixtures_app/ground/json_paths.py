@@ -3,10 +3,10 @@
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 from fixtures_app.ground.json_text import Number
 from fixtures_app.ground.quoting import in_quotes, join_list
-from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import nearest
 
 MAX_PATH_CHARS = 500
@@ -78,13 +78,13 @@ def path_text(steps: Sequence[str | int]) -> str:
     return text.removeprefix(".") or "$"
 
 
-def find(document: Json, steps: Steps) -> Json:
+def find(document: object, steps: Steps) -> object:
     """Return the value that a path leads to; null is a value.
 
     Raises:
         NoSuchPlaceError: there is none.
     """
-    value = document
+    value: Any = document
     for number, step in enumerate(steps):
         if not _has(value, step):
             wanted = path_text(steps[: number + 1])
@@ -96,13 +96,13 @@ def find(document: Json, steps: Steps) -> Json:
     return value
 
 
-def _has(value: Json, step: str | int) -> bool:
+def _has(value: object, step: str | int) -> bool:
     if isinstance(step, str):
         return isinstance(value, dict) and step in value
     return isinstance(value, list) and -len(value) <= step < len(value)
 
 
-def describe(value: Json) -> str:
+def describe(value: object) -> str:
     """Describe a value: an object with the keys a, b; the text “x”."""
     if isinstance(value, dict):
         return (
@@ -117,7 +117,7 @@ def describe(value: Json) -> str:
     return "null" if value is None else str(value).lower()
 
 
-def _hint(value: Json, step: str | int) -> str:
+def _hint(value: object, step: str | int) -> str:
     if isinstance(value, dict):
         if any(_looks_like(str(step), key) for key in value):
             return (
@@ -135,7 +135,7 @@ def _looks_like(one: str, other: str) -> bool:
     return unicodedata.normalize("NFKC", one) == unicodedata.normalize("NFKC", other)
 
 
-def scalar_text(value: Json) -> str | None:
+def scalar_text(value: object) -> str | None:
     """Return the text of a text, number, true or false; None for anything else."""
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Self
 
 from fixtures_app.ground.quoting import after_colon, in_quotes
-from fixtures_app.ground.strict_json import Json, fault_of, strict_decoder
+from fixtures_app.ground.strict_json import fault_of, strict_decoder
 
 MAX_JSON_BYTES = 1_000_000
 MAX_JSON_LEVELS = 100
@@ -53,7 +53,7 @@ _DECODER = strict_decoder(parse_int=Number, parse_float=Number)
 class JsonDocument:
     """A value that was read; `is_fenced` means that it was between ``` marks."""
 
-    value: Json
+    value: object
     is_fenced: bool = False
 
 
@@ -90,7 +90,7 @@ def _blocks(reply: str) -> list[str]:
     return blocks.get("json") or blocks.get("") or []
 
 
-def read_json(text: str) -> Json:
+def read_json(text: str) -> object:
     """Read a text that is only JSON; numbers keep their digits.
 
     Raises:

@@ -29,7 +29,7 @@ _NOWHERE = (Unresolvable, TypeError, ValueError)
 _META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
 
 
-def schema_problems(schema: Mapping[str, Json]) -> list[DataProblem]:
+def schema_problems(schema: Mapping[str, object]) -> list[DataProblem]:
     """Return what prevents a schema from being used."""
     try:
         read_json(json.dumps(schema, allow_nan=False))
@@ -49,7 +49,7 @@ def schema_problems(schema: Mapping[str, Json]) -> list[DataProblem]:
     return problems
 
 
-def schema_warnings(schema: Mapping[str, Json]) -> list[str]:
+def schema_warnings(schema: Mapping[str, object]) -> list[str]:
     """Return warnings about what is valid but probably not meant."""
     warnings = []
     if isinstance(schema.get("properties"), dict) and schema["properties"]:
@@ -69,7 +69,7 @@ def schema_warnings(schema: Mapping[str, Json]) -> list[str]:
     return list(dict.fromkeys(warnings))
 
 
-def _outer_problems(schema: Mapping[str, Json]) -> Iterator[DataProblem]:
+def _outer_problems(schema: Mapping[str, object]) -> Iterator[DataProblem]:
     dialect = schema.get("$schema", DIALECT)
     if not isinstance(dialect, str) or dialect.removesuffix("#") != DIALECT:
         message = f"Schemas use JSON Schema 2020-12. Remove $schema, or write {DIALECT}"
@@ -111,7 +111,7 @@ def _unevaluated_problems(parts: list[tuple[Place, dict[str, Json]]]) -> Iterato
 
 
 def _reference_problems(
-    schema: Mapping[str, Json], parts: list[tuple[Place, dict[str, Json]]]
+    schema: Mapping[str, object], parts: list[tuple[Place, dict[str, Json]]]
 ) -> list[DataProblem]:
     root = Registry().resolver_with_root(DRAFT202012.create_resource(schema))
     known = {id(part) for _, part in parts}
@@ -130,11 +130,11 @@ def _reference_problems(
         DataProblem((*place, keyword), f"{cut_middle(ref)!r} {wrong}", ref)
         for place, part in parts
         for keyword in ("$ref", "$dynamicRef")
-        if (ref := part.get(keyword)) is not None and (wrong := fault(ref))
+        if isinstance(ref := part.get(keyword), str) and (wrong := fault(ref))
     ]
 
 
-def _is_endless(schema: Mapping[str, Json]) -> bool:
+def _is_endless(schema: Mapping[str, object]) -> bool:
     for sample in map(read_json, ("{}", "[]", '""', "0")):
         try:
             mismatches(sample, schema)

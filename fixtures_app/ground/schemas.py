@@ -28,7 +28,6 @@ from fixtures_app.ground.json_paths import describe
 from fixtures_app.ground.json_text import Number, read_json
 from fixtures_app.ground.patterns import search
 from fixtures_app.ground.sentences import UnknownKey, sentence
-from fixtures_app.ground.strict_json import Json
 
 MAX_MISMATCHES = 20
 
@@ -39,7 +38,7 @@ class UncheckableError(Exception):
     """A document that a schema cannot be checked against, or not within the bounds."""
 
 
-def mismatches(document: Json, schema: Mapping[str, Json], *, whole: str = "it") -> list[str]:
+def mismatches(document: object, schema: Mapping[str, object], *, whole: str = "it") -> list[str]:
     """Return where a document does not fit a schema, one clause for each of MAX_MISMATCHES places.
 
     `whole` names the document. Its numbers are exact if `read_json` read them, else as Python
@@ -51,7 +50,7 @@ def mismatches(document: Json, schema: Mapping[str, Json], *, whole: str = "it")
     return list(dict.fromkeys(clause for _, clause in _locate(document, schema, whole)))
 
 
-def _locate(document: Json, schema: Mapping[str, Json], whole: str) -> list[tuple[Loc, str]]:
+def _locate(document: object, schema: Mapping[str, object], whole: str) -> list[tuple[Loc, str]]:
     steps = _STEPS.set([_MAX_STEPS])
     try:
         all_errors = _compile(json.dumps(schema)).iter_errors(_prepare(document))
@@ -73,7 +72,7 @@ def _place(error: Mismatch) -> Loc:
 
 
 def located_misfits(
-    document: Json, schema: Mapping[str, Json], *, whole: str = "it"
+    document: object, schema: Mapping[str, object], *, whole: str = "it"
 ) -> list[DataProblem]:
     """Return the mismatches as whole sentences with their places in the document."""
     try:
@@ -83,7 +82,9 @@ def located_misfits(
     return [DataProblem(loc, f"{_capitalize(clause)}.", None) for loc, clause in located]
 
 
-def schema_misfits(document: Json, schema: Mapping[str, Json], *, whole: str = "it") -> list[str]:
+def schema_misfits(
+    document: object, schema: Mapping[str, object], *, whole: str = "it"
+) -> list[str]:
     """Return the mismatches as whole sentences, or one about why the check is not possible."""
     misfits = located_misfits(document, schema, whole=whole)
     return list(dict.fromkeys(problem.message for problem in misfits))
@@ -132,14 +133,14 @@ def _bound_keyword(name: str, keyword: _Keyword) -> _Keyword:
     return check
 
 
-def _steps(name: str, value: Json, instance: Json) -> int:
+def _steps(name: str, value: object, instance: object) -> int:
     """Return the steps of a keyword itself; the schemas that it applies count their own."""
     steps = 1
     if name in _COMPARING:
         steps += _size(value)
     elif isinstance(value, list | dict):
         steps += len(value)
-    elif name == "$ref":
+    elif name == "$ref" and isinstance(value, str):
         steps += len(value) // 10
     if isinstance(instance, str):
         steps += len(instance) // 1000
@@ -149,7 +150,7 @@ def _steps(name: str, value: Json, instance: Json) -> int:
     return steps
 
 
-def _size(value: Json) -> int:
+def _size(value: object) -> int:
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return 1 + sum(map(_size, parts))
 
@@ -163,11 +164,11 @@ class _Short:
         return describe(self)
 
 
-class _Object(_Short, dict[str, Json]):
+class _Object(_Short, dict[str, object]):
     """An object."""
 
 
-class _List(_Short, list[Json]):
+class _List(_Short, list[object]):
     """A list."""
 
 
@@ -177,7 +178,7 @@ class _Text(_Short, str):
     __slots__ = ()
 
 
-def _prepare(value: Json) -> Json:
+def _prepare(value: object) -> Any:
     """Return a copy whose values are shown short, and whose numbers are exact."""
     if isinstance(value, str):
         return _Text(value)
@@ -193,10 +194,10 @@ def _prepare(value: Json) -> Json:
 # Keywords of our own
 
 
-def _test(fits: Callable[[Any, Json], bool]) -> _Keyword:
+def _test(fits: Callable[[Any, object], bool]) -> _Keyword:
     """Make a keyword of a test of its value and the instance."""
 
-    def check(_validator: object, value: Any, instance: Json, _schema: object) -> list[Mismatch]:
+    def check(_validator: object, value: Any, instance: object, _schema: object) -> list[Mismatch]:
         return [] if fits(value, instance) else [Mismatch("")]
 
     return check
@@ -208,7 +209,7 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _pattern_properties(
-    validator: Draft202012Validator, patterns: Mapping[str, Json], instance: Json, _schema: object
+    validator: Draft202012Validator, patterns: Mapping[str, Any], instance: object, _schema: object
 ) -> Iterator[Mismatch]:
     if not isinstance(instance, dict):
         return
@@ -219,7 +220,7 @@ def _pattern_properties(
 
 
 def _additional_properties(
-    validator: Draft202012Validator, allowed: Json, instance: Json, schema: Mapping[str, Json]
+    validator: Draft202012Validator, allowed: object, instance: object, schema: Mapping[str, Any]
 ) -> Iterator[Mismatch]:
     if not isinstance(instance, dict):
         return
@@ -233,7 +234,7 @@ def _additional_properties(
             yield UnknownKey(key, named)
 
 
-def _has_unique_items(is_asked: Json, instance: Json) -> bool:
+def _has_unique_items(is_asked: object, instance: object) -> bool:
     seen: set[object] = set()
     for item in instance if is_asked and isinstance(instance, list) else ():
         if (frozen := _freeze(item)) in seen:
@@ -242,7 +243,7 @@ def _has_unique_items(is_asked: Json, instance: Json) -> bool:
     return True
 
 
-def _freeze(value: Json) -> object:
+def _freeze(value: object) -> object:
     """Return a hashable value that is equal if the JSON is: 1 equals 1.0, but not true."""
     _spend(1)
     if isinstance(value, dict):
@@ -252,7 +253,7 @@ def _freeze(value: Json) -> object:
     return type(value), value
 
 
-def _is_multiple(factor: Decimal, number: Json) -> bool:
+def _is_multiple(factor: Decimal, number: object) -> bool:
     """Whether a division is exact, also for exponents of many digits."""
     if not isinstance(number, Decimal):
         return True
@@ -271,7 +272,7 @@ def _parts(number: Decimal) -> tuple[int, int]:
     return int(Decimal((0, digits, 0))), int(exponent)
 
 
-def _is_integer(_: object, value: Json) -> bool:
+def _is_integer(_: object, value: object) -> bool:
     return isinstance(value, Decimal) and bool(value == value.to_integral_value())
 
 

@@ -1,6 +1,6 @@
 """Explains mismatches with a JSON Schema to people who do not program."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -8,7 +8,6 @@ from jsonschema.exceptions import ValidationError as Mismatch
 
 from fixtures_app.ground.json_paths import describe, path_text
 from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list, json_text
-from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import nearest
 
 _ALTERNATIVES = 4
@@ -55,7 +54,7 @@ _IS_OFF = {
 def sentence(error: Mismatch, *, whole: str) -> str:
     """Return a clause that says what is wrong at a place of a document; `whole` names it all."""
     path = list(error.absolute_path)
-    value: Json = error.instance
+    value: Any = error.instance
     asked: Any = error.validator_value
     name = in_quotes(path_text(path)) if path else whole
     if "propertyNames" in error.absolute_schema_path:
@@ -111,7 +110,7 @@ class UnknownKey(Mismatch):
         self.known = known
 
 
-def _missing(keys: list[str], value: Mapping[str, Json], path: list[str | int], whole: str) -> str:
+def _missing(keys: list[str], value: Iterable[str], path: list[str | int], whole: str) -> str:
     names = join_list([path_text([*path, key]) for key in keys], in_quotes)
     meant = nearest(keys[0], value)
     owner = "it" if path else whole

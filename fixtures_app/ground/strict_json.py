@@ -2,10 +2,12 @@
 
 import json
 from collections import Counter
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
-Json = Any  # text, number, bool, None, list or dict of these
+from pydantic import JsonValue
 
+Json: TypeAlias = JsonValue
+JsonObject: TypeAlias = dict[str, JsonValue]
 
 MAX_DIGITS = 1000
 TOO_LONG = f"A number can have at most {MAX_DIGITS:,} digits. Put a longer one in quotes."
@@ -48,7 +50,8 @@ def read_strictly(text: str) -> Json:
     Raises:
         ValueError, RecursionError: it is not valid; the message of a JSONDecodeError is Python's.
     """
-    return DECODER.decode(text)
+    value: Json = DECODER.decode(text)
+    return value
 
 
 def _refuse_constant(name: str) -> NoReturn:

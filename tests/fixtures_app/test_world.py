@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures_app.ground.strict_json import Json
+from fixtures_app.ground.strict_json import Json, JsonObject
 from fixtures_app.spec import FixtureSpec
 from fixtures_app.world import FixtureWorld, WorldRefusalError, copy_json, merge_patch, same_json
 
@@ -18,7 +18,7 @@ STUDENT = {
 }
 
 
-def make_fixture(slug: str = "classroom", **changes: Json) -> FixtureSpec:
+def make_fixture(slug: str = "classroom", **changes: object) -> FixtureSpec:
     written = {
         "name": slug,
         "slug": slug,
@@ -33,7 +33,7 @@ def make_fixture(slug: str = "classroom", **changes: Json) -> FixtureSpec:
     return FixtureSpec.model_validate({**written, **changes})
 
 
-def make_world(*fixtures: FixtureSpec, **types: Json) -> FixtureWorld:
+def make_world(*fixtures: FixtureSpec, **types: JsonObject) -> FixtureWorld:
     return FixtureWorld(fixtures or [make_fixture()], types, clock=CLOCK)
 
 
@@ -137,7 +137,7 @@ def test_changing_what_was_handed_in_changes_nothing() -> None:
     assert world.relations(kind="knows") == [{**link, "metadata": {"since": []}}]
 
 
-def with_students(*students: Json) -> FixtureWorld:
+def with_students(*students: dict[str, object]) -> FixtureWorld:
     entities = [{"type": "student", "data": {"name": "S"}, **student} for student in students]
     return make_world(make_fixture(entities=entities, relations=[]))
 
@@ -292,7 +292,7 @@ def test_text_is_looked_for_in_ids_and_values(text: str, matches: list[str]) -> 
 def test_a_page_comes_with_the_number_of_all_matches(
     limit: int, offset: int, matches: list[str]
 ) -> None:
-    world = with_students(*({"ref": f"s{n}"} for n in range(5)))
+    world = with_students(*(dict[str, object](ref=f"s{n}") for n in range(5)))
 
     rows, total = world.query("student", limit=limit, offset=offset)
 

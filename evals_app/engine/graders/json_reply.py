@@ -30,7 +30,6 @@ from fixtures_app.ground.quoting import in_quotes, join_list, json_text
 from fixtures_app.ground.schema_problems import schema_problems, schema_warnings
 from fixtures_app.ground.schemas import MAX_MISMATCHES, UncheckableError, mismatches
 from fixtures_app.ground.spec_errors import error_at
-from fixtures_app.ground.strict_json import Json
 
 _SENTENCES = 5
 _IS_THERE: dict[str, Any] = {"present": True}
@@ -57,7 +56,7 @@ class _JsonGrader(PlainGrader):
         return grade.but(reason=reason, details={**grade.details, "is_fenced": True})
 
     @abstractmethod
-    def grade_document(self, document: Json) -> Grade:
+    def grade_document(self, document: object) -> Grade:
         """Grade the JSON of the reply."""
 
 
@@ -72,7 +71,7 @@ class JsonValid(_JsonGrader):
     in_words: ClassVar[str] = "The reply is data that a program can read."
     example: ClassVar[dict[str, Any]] = {}
 
-    def grade_document(self, document: Json) -> Grade:
+    def grade_document(self, document: object) -> Grade:
         return Grade.hit(f"The reply is JSON: {describe(document)}.")
 
 
@@ -118,7 +117,7 @@ class JsonSchema(_JsonGrader):
         ),
     ]
 
-    def grade_document(self, document: Json) -> Grade:
+    def grade_document(self, document: object) -> Grade:
         try:
             faults = mismatches(document, self.json_schema, whole="the reply")
         except UncheckableError as exc:
@@ -225,7 +224,7 @@ class JsonPath(_JsonGrader):
     def _has_tolerance(self) -> bool:
         return self.absolute_tolerance is not None or self.relative_tolerance is not None
 
-    def grade_document(self, document: Json) -> Grade:
+    def grade_document(self, document: object) -> Grade:
         try:
             actual = find(document, parse_path(self.path))
         except NoSuchPlaceError as exc:
@@ -244,7 +243,7 @@ class JsonPath(_JsonGrader):
             found=shown,
         )
 
-    def _fits(self, actual: Json) -> bool:
+    def _fits(self, actual: object) -> bool:
         if self._has_tolerance:
             if not isinstance(actual, Number) or not self._is_close(actual):
                 return False

@@ -6,7 +6,8 @@ from typing import Any
 
 from evals_app.formats.openai_evals.mentions import is_id, items_file
 from evals_app.management.openai_evals.api import FailedError
-from evals_app.management.openai_evals.work import Json, Work
+from evals_app.management.openai_evals.work import Work
+from fixtures_app.ground.strict_json import JsonObject
 
 # A run in any other state may still change.
 _ENDED = ("completed", "failed", "canceled", "cancelled", "expired")
@@ -20,7 +21,7 @@ _FEWER = "The run counts {:,} items, but the API lists {:,}."
 class Found:
     """An eval or a run; `is_listed` unless only an earlier save still has it."""
 
-    data: Json
+    data: JsonObject
     is_listed: bool
 
     @property
@@ -64,14 +65,14 @@ def _run_name(run_id: str) -> str:
     return run_id if run_id.startswith("evalrun_") else f"evalrun_{run_id}"
 
 
-async def _list(work: Work, kind: str, *parts: str) -> dict[str, Json]:
+async def _list(work: Work, kind: str, *parts: str) -> dict[str, JsonObject]:
     """Return a list of the API by its ids; what it lacks is reported.
 
     Raises:
         FailedError: it is the list of evals, and nothing of it could be had.
     """
     count = work.report.counts[f"{kind}s"]
-    objects: dict[str, Json] = {}
+    objects: dict[str, JsonObject] = {}
     try:
         async for page in work.api.pages(*parts):
             for entry in page.entries:
@@ -89,12 +90,12 @@ async def _list(work: Work, kind: str, *parts: str) -> dict[str, Json]:
     return objects
 
 
-def _with_saved(listed: dict[str, Json], saved: Iterable[Json]) -> list[Found]:
+def _with_saved(listed: dict[str, JsonObject], saved: Iterable[JsonObject]) -> list[Found]:
     only_saved = [Found(data, is_listed=False) for data in saved if data["id"] not in listed]
     return [*(Found(data, is_listed=True) for data in listed.values()), *only_saved]
 
 
-def _saved_evals(work: Work) -> list[Json]:
+def _saved_evals(work: Work) -> list[JsonObject]:
     folders = sorted(path.name for path in work.folder.root.glob("eval_*/"))
     evals = (work.folder.read(f"{folder}/{folder}.json") for folder in folders)
     return [asked for asked in evals if isinstance(asked, dict) and is_id(asked.get("id"))]
@@ -130,11 +131,11 @@ async def _save_run(work: Work, eval_id: str, folder: str, found: Found) -> None
         work.report.miss(f"the end of run {found.id}", address, _OPEN.format(run["status"]))
 
 
-def _has_ended(run: Json) -> bool:
+def _has_ended(run: JsonObject) -> bool:
     return run.get("status", "completed") in _ENDED
 
 
-async def _save_items(work: Work, eval_id: str, stem: str, run: Json, *, again: bool) -> bool:
+async def _save_items(work: Work, eval_id: str, stem: str, run: JsonObject, *, again: bool) -> bool:
     """Save the items of a run and count them; return whether all could be read."""
     parts = ("evals", eval_id, "runs", str(run["id"]), "output_items")
     count, seen, is_whole = work.report.counts["items"], set[Any](), True
@@ -161,7 +162,7 @@ def _key(entry: Any) -> Any:
     return own if isinstance(own, str) else repr(entry)
 
 
-def _total(run: Json) -> int | None:
+def _total(run: JsonObject) -> int | None:
     """Return how many items a run counts; None: it does not say."""
     counts = run.get("result_counts")
     total = counts.get("total") if isinstance(counts, dict) else None

@@ -9,7 +9,8 @@ from typing import Any
 from evals_app.formats.openai_evals.mentions import Filter, PromptVersion, is_id
 from evals_app.management.openai_evals.api import FailedError, StoppedError
 from evals_app.management.openai_evals.folder import is_suffix
-from evals_app.management.openai_evals.work import Json, Work
+from evals_app.management.openai_evals.work import Work
+from fixtures_app.ground.strict_json import JsonObject
 
 _BY_HAND = " Copy it by hand: open {} and save what it says as {}.txt in this folder."
 _OWN_COPY = " If you have a copy, put it into this folder as {} with its usual ending."
@@ -113,7 +114,7 @@ class SavedItem:
     def _content(self, file_id: str) -> str | None:
         return next(iter(self.work.folder.names("files", file_id)), None)
 
-    def _about(self, file_id: str) -> Json:
+    def _about(self, file_id: str) -> JsonObject:
         about = self.work.folder.read(f"files/{file_id}.metadata.json")
         return about if isinstance(about, dict) else {}
 

@@ -11,8 +11,7 @@ from evals_app.formats.reading.parsed_file import MAX_BYTES
 from evals_app.management.openai_evals.api import Api, ApiPage, Query, read_page
 from evals_app.management.openai_evals.folder import Folder
 from evals_app.management.openai_evals.report import SaveReport
-
-Json = dict[str, Any]
+from fixtures_app.ground.strict_json import JsonObject
 
 
 @dataclass(kw_only=True, eq=False)
@@ -27,7 +26,7 @@ class Work:
     # Where the importer looks for items: the id of a file, and the folder of an eval that it is for.
     items_for: set[tuple[str, str]] = field(default_factory=set)
 
-    async def thing(self, name: str, *parts: str, query: Query = ()) -> Json:
+    async def thing(self, name: str, *parts: str, query: Query = ()) -> JsonObject:
         """Return an object that never changes, and save it if it is not in the folder.
 
         Raises:

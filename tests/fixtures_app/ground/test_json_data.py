@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from fixtures_app.ground.json_data import MAX_DEPTH, canonical, json_problems
-from fixtures_app.ground.strict_json import Json
 
 
-def nested(levels: int) -> Json:
-    value: Any = 1
+def nested(levels: int) -> object:
+    value: object = 1
     for _ in range(levels):
         value = [value]
     return value
@@ -33,7 +32,7 @@ def nested(levels: int) -> Json:
     ],
 )
 def test_what_is_not_json_is_found_where_it_stands(
-    value: Json, loc: tuple[str | int, ...], message: str
+    value: object, loc: tuple[str | int, ...], message: str
 ) -> None:
     problems = list(json_problems(value))
 
@@ -49,7 +48,7 @@ def test_what_is_not_json_is_found_where_it_stands(
         pytest.param(nested(MAX_DEPTH), id="as-deep-as-allowed"),
     ],
 )
-def test_json_has_no_problems(value: Json) -> None:
+def test_json_has_no_problems(value: object) -> None:
     assert list(json_problems(value)) == []
 
 
