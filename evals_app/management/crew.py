@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from evals_app.models import Run
 from evals_app.runs.ground.events import be_quiet
-from evals_app.runs.ground.workers import somebody_works
+from evals_app.runs.ground.workers import has_worker
 from evals_app.runs.process.cluster import LocalCluster
 from evals_app.runs.providers.shared_limits import kinds_of
 
@@ -30,7 +30,7 @@ class Crew:
     def ensure(self) -> None:
         """Start workers of our own if no worker is alive (any more)."""
         self._looked_at = time.monotonic()
-        if self._cluster is None and not somebody_works():
+        if self._cluster is None and not has_worker():
             be_quiet()
             cluster = LocalCluster(grace_s=GRACE_S, kinds=kinds_of(self._runs))
             self._cluster = self._stack.enter_context(cluster)

@@ -13,7 +13,7 @@ from evals_app.engine.record.grade import GradeStatus
 from evals_app.engine.verdicts.overruling import Consensus, Ruling, bullets, consensus, overrule
 from evals_app.models import Execution, GradeResult, Review
 from evals_app.reports.words.figures import score_text
-from evals_app.runs.reviews.decisions import given_grade, word_of
+from evals_app.runs.reviews.decisions import given_grade, ruling_of
 from evals_app.runs.reviews.reviewing import may_withdraw
 
 # The scores that people may give on the scales of judges.
@@ -271,7 +271,7 @@ def _counts(review: Review) -> bool:
 
 
 def _words(reviews: Iterable[Review]) -> list[Ruling]:
-    return [word_of(review) for review in reviews if _counts(review)]
+    return [ruling_of(review) for review in reviews if _counts(review)]
 
 
 def _people(reviews: Iterable[Review]) -> Consensus:

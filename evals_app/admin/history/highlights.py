@@ -94,7 +94,7 @@ def highlight_lists(suite: Suite) -> list[NamedList]:
             "Most expensive cases",
             span,
             "What the agent's model calls cost in a conversation, without judges.",
-            tuple(lines(noted.dearest, usd_text, "Most expensive conversation")),
+            tuple(lines(noted.costliest, usd_text, "Most expensive conversation")),
             "No costs are known: no model was called, or it has no price.",
         ),
     ]

@@ -25,10 +25,10 @@ from evals_app.reports.words.figures import UNKNOWN, count
 from evals_app.runs.judges.calibration import (
     MAX_SHOWN,
     Calibration,
+    calibrations_of,
     corrected_pass_rate,
+    find_calibration,
     most_compared,
-    passport,
-    passports,
     versions,
 )
 from evals_app.runs.money.ceilings import month_left
@@ -117,7 +117,7 @@ class CalibrationPages(ReadOnly):
             "opts": self.opts,
             "title": "Judges compared with people",
             "judge": judge,
-            "lines": [_line(known) for known in passports(page[:PER_PAGE])],
+            "lines": [_line(known) for known in calibrations_of(page[:PER_PAGE])],
             "earlier": _page_url(request, number - 1) if number > 1 else "",
             "later": _page_url(request, number + 1) if len(page) > PER_PAGE else "",
         }
@@ -194,7 +194,7 @@ def _see_executions(request: HttpRequest) -> None:
 
 
 def _find_calibration(digest: str) -> Calibration:
-    compared = passport(digest)
+    compared = find_calibration(digest)
     if compared is None:
         raise Http404("No judge graded by this criterion.")
     return compared

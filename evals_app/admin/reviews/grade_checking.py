@@ -211,7 +211,7 @@ def _reveal_verdicts(
 ) -> dict[str, Any]:
     """Return the verdicts of the judge and other people, and whether the person agrees."""
     checked = item_with_words(item)
-    own = checked.word_of(person)
+    own = checked.ruling_of(person)
     grade: GradeResult = item.grade
     line = grade_line(grade, scale=grade.execution.run.score_scale, known={})
     bullets = [one for one in line.judgement.items if one.id == item.item]
@@ -237,7 +237,7 @@ def _is_answer(answer: AnswerButton, word: Any) -> bool:
 
 def _agrees(checked: TaskItem, person: int) -> bool | None:
     """Whether a person agrees with the judge; None if one of them did not decide."""
-    own = checked.word_of(person)
+    own = checked.ruling_of(person)
     if own is None or own.passed is None or checked.judged is None:
         return None
     return own.passed is checked.judged

@@ -261,7 +261,7 @@ def _result(task: ReviewTask, user: Any) -> dict[str, Any]:
     items = items_of(task)
     reached = _progress(task, items)
     is_mine = may_answer(task, user)
-    seen = [item for item in items if not is_mine or item.word_of(user.pk)]
+    seen = [item for item in items if not is_mine or item.ruling_of(user.pk)]
     compared = [item for item in seen if item.is_compared]
     return {
         "progress": reached,
@@ -278,7 +278,7 @@ def _result(task: ReviewTask, user: Any) -> dict[str, Any]:
         "hidden": len(items) - len(seen),
         "is_mine": is_mine,
         "own": reached.done_by(user.pk),
-        "is_done": all(item.word_of(user.pk) for item in items),
+        "is_done": all(item.ruling_of(user.pk) for item in items),
     }
 
 

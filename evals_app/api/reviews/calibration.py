@@ -9,13 +9,19 @@ from evals_app.models import Yardstick
 from evals_app.reports.answers.agreement_answers import (
     YardstickDetails,
     YardstickRow,
-    passport_json,
+    calibration_json,
     yardstick_json,
 )
 from evals_app.requests.endpoint import ListEndpoint, OneEndpoint, describe_get
 from evals_app.requests.filters import YardstickFilters
 from evals_app.requests.permissions import Need, Scope
-from evals_app.runs.judges.calibration import MAX_SHOWN, Calibration, passport, passports, versions
+from evals_app.runs.judges.calibration import (
+    MAX_SHOWN,
+    Calibration,
+    calibrations_of,
+    find_calibration,
+    versions,
+)
 
 _SEE = Need(Scope.READ, "evals_app.view_execution")
 
@@ -33,7 +39,7 @@ class JudgedCriteriaList(ListEndpoint):
         return Yardstick.objects.all()
 
     def add_details(self, rows: Sequence[Any]) -> Sequence[Calibration]:
-        return passports(rows)
+        return calibrations_of(rows)
 
     def row_json(self, row: Calibration) -> dict[str, Any]:
         return yardstick_json(row.yardstick, row.agreement)
@@ -47,11 +53,11 @@ class OneYardstick(OneEndpoint):
     answer = YardstickDetails
 
     def read(self, key: str) -> dict[str, Any] | None:
-        compared = passport(key)
+        compared = find_calibration(key)
         if compared is None:
             return None
         shown = compared.disagreements[:MAX_SHOWN]
-        return passport_json(
+        return calibration_json(
             compared.yardstick,
             compared.agreement,
             blind=compared.blind,

@@ -147,7 +147,7 @@ def _details(pk: int, user: Any) -> dict[str, Any]:
             item,
             grades[item.grade],
             criterion,
-            is_revealed=task.closed_at is not None or item.word_of(user.pk) is not None,
+            is_revealed=task.closed_at is not None or item.ruling_of(user.pk) is not None,
         )
         for item, criterion in zip(items, criteria, strict=True)
     ]

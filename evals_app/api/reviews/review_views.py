@@ -97,7 +97,7 @@ class ReviewEndpoint(ListEndpoint):
             if grade is None:
                 problem = f"Execution {pk} has no grade {body.grade}."
                 raise CannotReviewError(problem, key="grade", value=body.grade)
-        review = _say(body, execution, grade, request.user)
+        review = _write_review(body, execution, grade, request.user)
         address = reverse("api:review", args=[pk, review.pk])
         return Response(_answer(review.pk), status=201, headers={"Location": address})
 
@@ -124,7 +124,9 @@ class OneReview(Endpoint):
         return Response(_answer(review))
 
 
-def _say(body: GivenReview, execution: Execution, grade: GradeResult | None, by: Any) -> Review:
+def _write_review(
+    body: GivenReview, execution: Execution, grade: GradeResult | None, by: Any
+) -> Review:
     if body.kind == "comment":
         return comment(execution, by=by, reason=body.reason, grade=grade)
     if body.kind == "not_the_agent":

@@ -10,7 +10,7 @@ from django.db import connection
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management import usage_error
 from evals_app.management.numbers import MAX_DAYS, days, whole
-from evals_app.runs.ground.workers import somebody_works
+from evals_app.runs.ground.workers import has_worker
 from evals_app.runs.process.retention import (
     KEEP_LAST,
     Pruned,
@@ -97,7 +97,7 @@ def refuse_vacuum(*, is_dry: bool) -> None:
         raise usage_error("--vacuum changes the file; leave out --dry-run.")
     if connection.vendor != "sqlite":
         raise usage_error("--vacuum is for SQLite; PostgreSQL's autovacuum makes room by itself.")
-    if somebody_works():
+    if has_worker():
         raise usage_error(
             "A worker is alive, and --vacuum would make it wait too long: stop it first."
         )

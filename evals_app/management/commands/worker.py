@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management.numbers import duration
-from evals_app.runs.ground.workers import somebody_works_here
+from evals_app.runs.ground.workers import has_worker_here
 from evals_app.runs.process.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
 
 
@@ -37,7 +37,7 @@ class Command(BaseCommand):
                 self._work(grace_s=options["grace"])
             except CannotWorkError as error:
                 raise CommandError(str(error), returncode=1) from error
-        elif somebody_works_here():
+        elif has_worker_here():
             self.stdout.write("A worker is alive.")
         else:
             raise CommandError("No worker is alive on this machine.", returncode=1)

@@ -95,7 +95,7 @@ def yardstick_json(yardstick: object, agreement: Agreement) -> Json:
     return YardstickRow.of_object(yardstick, **_of_lists(agreement))
 
 
-def passport_json(
+def calibration_json(
     yardstick: object,
     agreement: Agreement,
     *,

@@ -49,7 +49,7 @@ class TaskItem:
         """Whether people say something else than the judge."""
         return self.is_compared and self.people_say is not self.judged
 
-    def word_of(self, person: int | None) -> Ruling | None:
+    def ruling_of(self, person: int | None) -> Ruling | None:
         return next((word for word in self.words if word.person == person), None)
 
 

@@ -161,7 +161,7 @@ def usual_s(run: Run) -> float | None:
 
     Those of the run itself, or while they are few those of its suite's last run.
     """
-    seconds = _took(Run.objects.filter(pk=run.pk))
+    seconds = _durations_s(Run.objects.filter(pk=run.pk))
     if len(seconds) < ENOUGH:
         ended = Run.objects.filter(
             suite_slug=run.suite_slug,
@@ -172,11 +172,11 @@ def usual_s(run: Run) -> float | None:
             grades_of=run.grades_of_id,  # grading again is much faster than asking
             pk__lt=run.pk,
         )
-        seconds = _took(ended.order_by("-pk")[:1]) or seconds
+        seconds = _durations_s(ended.order_by("-pk")[:1]) or seconds
     return percentile(seconds, 0.95)
 
 
-def _took(runs: QuerySet[Run]) -> Sequence[float]:
+def _durations_s(runs: QuerySet[Run]) -> Sequence[float]:
     decided = Execution.objects.filter(
         run__in=runs.values("pk"),
         verdict__in=[Verdict.PASSED, Verdict.FAILED],

@@ -11,7 +11,7 @@ from evals_app.models import Execution, GradeResult, Run, Transcript
 from evals_app.runs.ending.cancel import AT_ONCE
 from evals_app.runs.ending.finish import TOTALS
 from evals_app.runs.messages.notices import drop_waiting
-from evals_app.runs.money.ceilings import is_paid, tightest
+from evals_app.runs.money.ceilings import is_paid, tightest_limit
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.waiting import call_workers
 
@@ -65,7 +65,7 @@ def _why_not(run: Run, max_cost_usd: Decimal | None) -> str:
 
 def _used_up(run: Run) -> str:
     """Return why the monthly budget is used up, if any of it is needed."""
-    month = tightest(run.created_by_id)
+    month = tightest_limit(run.created_by_id)
     if month is None or not month.is_used_up:
         return ""
     stopped_at_month = run.reached_ceiling in {Run.Ceiling.PERSON, Run.Ceiling.SITE}

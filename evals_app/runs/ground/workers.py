@@ -28,13 +28,13 @@ def processes() -> int:
     return int(alive or settings.WORKERS)
 
 
-def somebody_works() -> bool:
+def has_worker() -> bool:
     """Whether a worker is alive; one on this host must also still be a process."""
     here = socket.gethostname()
     return any(worker.host != here or is_process(worker.pid) for worker in live_workers())
 
 
-def somebody_works_here() -> bool:
+def has_worker_here() -> bool:
     """Whether a worker is alive on this very machine."""
     here = live_workers().filter(host=socket.gethostname())
     return any(is_process(worker.pid) for worker in here)

@@ -110,16 +110,16 @@ def compared_judges() -> dict[str, int]:
     return dict(counts.values_list("yardstick__judge", "criteria"))
 
 
-def passports(yardsticks: Iterable[Yardstick]) -> list[Calibration]:
+def calibrations_of(yardsticks: Iterable[Yardstick]) -> list[Calibration]:
     """Return the calibrations of judged criteria, in one query."""
     rows = list(yardsticks)
     reviews = _reviews(row.digest for row in rows)
-    return [_passport(row, reviews.get(row.digest, ())) for row in rows]
+    return [_calibration(row, reviews.get(row.digest, ())) for row in rows]
 
 
-def passport(digest: str) -> Calibration | None:
+def find_calibration(digest: str) -> Calibration | None:
     """Return the calibration of a judged criterion; None if there is none."""
-    return next(iter(passports(Yardstick.objects.filter(digest=digest))), None)
+    return next(iter(calibrations_of(Yardstick.objects.filter(digest=digest))), None)
 
 
 def agreements(digests: Iterable[str]) -> dict[str, Agreement]:
@@ -154,33 +154,36 @@ class Corrected:
     corrected: float
 
 
-def corrected_pass_rate(passport: Calibration) -> Corrected | None:
+def corrected_pass_rate(calibration: Calibration) -> Corrected | None:
     """Return the corrected pass rate of the newest run with labels, unless that run is large.
 
     Also None if the judge is too poor at separating passes from failures.
     """
-    if not passport.agreement.is_enough or passport.agreement.corrected_pass_rate(1.0) is None:
+    if (
+        not calibration.agreement.is_enough
+        or calibration.agreement.corrected_pass_rate(1.0) is None
+    ):
         return None
-    run = next(iter(passport.by_run))
+    run = next(iter(calibration.by_run))
     grades = GradeResult.objects.filter(
         execution__run=run,
         execution__run__total__lte=MAX_CORRECTED,
-        yardstick=passport.yardstick.pk,
+        yardstick=calibration.yardstick.pk,
         passed__isnull=False,
     )
     counts = grades.aggregate(all=Count("pk"), passed=Count("pk", filter=Q(passed=True)))
     if not counts["all"]:
         return None
-    rate = passport.agreement.corrected_pass_rate(counts["passed"] / counts["all"])
+    rate = calibration.agreement.corrected_pass_rate(counts["passed"] / counts["all"])
     return None if rate is None else Corrected(run, counts["all"], counts["passed"], rate)
 
 
-def versions(passport: Calibration) -> list[Calibration]:
+def versions(calibration: Calibration) -> list[Calibration]:
     """Return the other versions of the same check that were compared with people, oldest first.
 
     They were at the same place of the same case, or graded answers whose labels were carried.
     """
-    key, places = passport.yardstick.pk, {answer.newest.place for answer in passport.answers}
+    key, places = calibration.yardstick.pk, {answer.newest.place for answer in calibration.answers}
     if not places:
         return []
     at_places = Review.objects.filter(
@@ -192,7 +195,7 @@ def versions(passport: Calibration) -> list[Calibration]:
     others = {other for other, *place in rows_there if CheckPlace(*place) in places}
     others |= set(_labels_carried_over(key))
     rows = Yardstick.objects.filter(pk__in=others).order_by("-pk")[:MAX_VERSIONS]
-    return [version for version in passports(reversed(rows)) if version.agreement.n]
+    return [version for version in calibrations_of(reversed(rows)) if version.agreement.n]
 
 
 def _labels_carried_over(key: int) -> QuerySet[Review, int]:
@@ -230,7 +233,7 @@ def _reviews(digests: Iterable[str]) -> dict[str, list[HumanVerdict]]:
     return dict(found)
 
 
-def _passport(yardstick: Yardstick, words: Sequence[HumanVerdict]) -> Calibration:
+def _calibration(yardstick: Yardstick, words: Sequence[HumanVerdict]) -> Calibration:
     answers, ties = _answers(words)
     agreement = compare([answer.label for answer in answers], scale=yardstick.scale)
     return Calibration(yardstick, answers, ties, agreement)

@@ -39,13 +39,13 @@ def settle_and_reserve(
             return None
         runs = _lock_runs(lease.run_id, lease.settlement_id)
         run = next(run for run in runs if run.pk == lease.run_id)
-        spent = _since(lease, account)
+        spent = _spent_since(lease, account)
         run.spent_usd += sum(spent.values(), ZERO)
         run.reserved_usd += account.reserved_usd - lease.reserved_usd
         ceilings = lock_ceilings(run)
         book_spent(run, spent)
         limits = [
-            *_own(run, runs),
+            *_own_limits(run, runs),
             *limits_of(ceilings, but=lease, reserved_usd=account.reserved_usd),
         ]
         granted, refusing = _grant(limits, amounts)
@@ -66,7 +66,7 @@ def settle_and_reserve(
     return granted
 
 
-def _since(lease: Lease, account: BudgetAccount) -> dict[ModelUse, Decimal]:
+def _spent_since(lease: Lease, account: BudgetAccount) -> dict[ModelUse, Decimal]:
     """Return what was spent since a worker's last report."""
     before = {ModelUse(role, model): Decimal(usd) for role, model, usd in lease.spent}
     since = {use: usd - before.get(use, ZERO) for use, usd in account.spent.items()}
@@ -81,7 +81,7 @@ def _counts_since(lease: Lease, account: BudgetAccount) -> dict[CallMetric, int]
     return {key: number for key, number in since.items() if number}
 
 
-def _own(run: Run, runs: Sequence[Run]) -> list[MonthlyLimit]:
+def _own_limits(run: Run, runs: Sequence[Run]) -> list[MonthlyLimit]:
     """Return the run's own ceiling, if it has one; the runs of a settlement share theirs."""
     if run.max_cost_usd is None:
         return []

@@ -122,7 +122,7 @@ def next_month(first: date) -> date:
     return date(first.year + first.month // 12, first.month % 12 + 1, 1)
 
 
-def tightest(person: int | None) -> MonthlyLimit | None:
+def tightest_limit(person: int | None) -> MonthlyLimit | None:
     """Return the monthly ceiling with the least left for a person; None if none applies."""
     limits = limits_of(list(ceilings_for(person)))
     return min(limits, key=lambda limit: (limit.left_usd, not limit.is_used_up), default=None)
@@ -130,7 +130,7 @@ def tightest(person: int | None) -> MonthlyLimit | None:
 
 def month_left(person: int | None) -> Decimal | None:
     """Return what a person may still spend this month; None if there is no monthly ceiling."""
-    month = tightest(person)
+    month = tightest_limit(person)
     return month.left_usd if month else None
 
 

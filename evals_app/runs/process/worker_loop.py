@@ -65,14 +65,14 @@ class WorkerLoop:
         # After a lease time without a heartbeat other processes have the rows, and this one would
         # only interfere.
         async with (
-            standing_still_kills(after_s=settings.EVALS_LEASE_S),
+            exit_when_blocked(after_s=settings.EVALS_LEASE_S),
             exporting() as self._exporter,
             asyncio.TaskGroup() as group,
         ):
             at_work: set[asyncio.Task[None]] = set()
             while True:
                 if lease := await sync_to_async(self._take_next)():
-                    at_work.add(group.create_task(self._drain(lease)))
+                    at_work.add(group.create_task(self._work_on(lease)))
                 if not at_work:
                     return
                 _, at_work = await asyncio.wait(
@@ -112,7 +112,7 @@ class WorkerLoop:
     def _pulse_s(self) -> float:
         return max(float(settings.EVALS_PULSE_S), PULSE_S_PER_RUN * len(self._leases))
 
-    async def _drain(self, lease: HeldLease) -> None:
+    async def _work_on(self, lease: HeldLease) -> None:
         at_work.RUN.set(lease.run_id)
         try:
             await work_on_run(
@@ -150,7 +150,7 @@ def limited_memory(megabytes: int) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def standing_still_kills(*, after_s: float) -> AsyncIterator[None]:
+async def exit_when_blocked(*, after_s: float) -> AsyncIterator[None]:
     """End this process with a traceback when its event loop is blocked for this long.
 
     The timer runs in C: it fires even while some code never releases the interpreter lock.

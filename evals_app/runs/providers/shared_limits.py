@@ -82,7 +82,7 @@ def fair_places(
     return 0 if is_others_turn else max(0, min(wanted, free, 1))
 
 
-def leave_alone(blocks: Mapping[str, Block]) -> None:
+def block_providers(blocks: Mapping[str, Block]) -> None:
     """Make all processes wait for providers; this never shortens a wait."""
     for slug, block in sorted(blocks.items()):
         until = Now() + timedelta(seconds=block.for_s)
@@ -135,7 +135,7 @@ def _is_named(slug: str) -> bool:
     return named.exists() or Suite.objects.filter(judge_model__startswith=f"{slug}/").exists()
 
 
-def know(slugs: Iterable[str]) -> list[ProviderState]:
+def provider_states(slugs: Iterable[str]) -> list[ProviderState]:
     """Return the row of each provider, which is written if there was none."""
     states = [ProviderState(slug=slug) for slug in sorted(slugs)]
     return ProviderState.objects.bulk_create(states, ignore_conflicts=True)

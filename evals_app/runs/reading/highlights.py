@@ -84,7 +84,7 @@ class Notable:
     flaky: Sequence[FlakyCase]
     sure: Sequence[SureCheck]
     slowest: Sequence[Costly]
-    dearest: Sequence[Costly]
+    costliest: Sequence[Costly]
 
 
 def notable(suite: Suite) -> Notable | None:
@@ -97,15 +97,17 @@ def notable(suite: Suite) -> Notable | None:
     span = _span(runs, [run.total for run in runs], MAX_EXECUTIONS)
     flaky_span = _span(runs, [run.case_count or run.total for run in runs], MAX_RESULTS)
     decided = Execution.objects.filter(_in_span(span), verdict__in=_DECIDED)
-    slowest, dearest = (_highest(decided, column) for column in ("time_ms", "agent_cost_usd"))
-    most = _most(span, {name for name, _, _ in [*slowest, *dearest]})
+    slowest, costliest = (
+        _costliest_cases(decided, column) for column in ("time_ms", "agent_cost_usd")
+    )
+    most = _costliest_executions(span, {name for name, _, _ in [*slowest, *costliest]})
     return Notable(
         span=span,
         flaky_span=flaky_span,
-        flaky=_flaky(flaky_span),
-        sure=_sure(span),
+        flaky=_flaky_cases(flaky_span),
+        sure=_sure_checks(span),
         slowest=[Costly(*row, most["time_ms", row[0]]) for row in slowest],
-        dearest=[Costly(*row, most["agent_cost_usd", row[0]]) for row in dearest],
+        costliest=[Costly(*row, most["agent_cost_usd", row[0]]) for row in costliest],
     )
 
 
@@ -129,7 +131,7 @@ def _in_span(span: RunSpan, prefix: str = "") -> Q:
 # Flaky cases
 
 
-def _flaky(span: RunSpan) -> list[FlakyCase]:
+def _flaky_cases(span: RunSpan) -> list[FlakyCase]:
     results = CaseResult.objects.filter(run__in=span.ids)
     if span.most is not None:
         results = results.filter(position__lt=span.most)
@@ -197,7 +199,9 @@ class _Settings:
 # Slow and expensive cases
 
 
-def _highest(executions: QuerySet[Execution], column: str) -> list[tuple[str, float, float]]:
+def _costliest_cases(
+    executions: QuerySet[Execution], column: str
+) -> list[tuple[str, float, float]]:
     """Return the cases whose executions take the most, with the average and the highest of each."""
     # What takes less than a millisecond is not slow; free cases cannot be expensive.
     least = {"time_ms__gte": 1} if column == "time_ms" else {f"{column}__gt": 0}
@@ -207,7 +211,7 @@ def _highest(executions: QuerySet[Execution], column: str) -> list[tuple[str, fl
     return [(case, float(average), float(highest)) for case, average, highest in columns[:SHOWN]]
 
 
-def _most(span: RunSpan, names: Iterable[str]) -> dict[tuple[str, str], int]:
+def _costliest_executions(span: RunSpan, names: Iterable[str]) -> dict[tuple[str, str], int]:
     """Return the execution that took the most, by column and case."""
     rows = Execution.objects.filter(run__in=span.ids, case__in=names)
     most: dict[tuple[str, str], tuple[Any, int]] = {}
@@ -224,7 +228,7 @@ def _most(span: RunSpan, names: Iterable[str]) -> dict[tuple[str, str], int]:
 # Checks that never failed
 
 
-def _sure(span: RunSpan) -> list[SureCheck]:
+def _sure_checks(span: RunSpan) -> list[SureCheck]:
     # The executions of a run are contiguous, so a database need not read the grades of others.
     runs = Execution.objects.filter(run__in=span.ids).order_by().values("run")
     near = Q(pk__in=[])

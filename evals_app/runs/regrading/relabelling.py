@@ -32,14 +32,14 @@ class Started(NamedTuple):
     problems: list[str]
 
 
-def plan_relabelling(passport: Calibration, *, by: int | None) -> Relabelling:
+def plan_relabelling(calibration: Calibration, *, by: int | None) -> Relabelling:
     """Find out what grading the labelled answers again would take.
 
     Raises:
         CannotStartError: none of them can be graded.
     """
     plan = Relabelling([], 0, [])
-    for run, executions in _sources(passport):
+    for run, executions in _sources(calibration):
         try:
             with plan_regrade(run, executions=executions, by=by) as regrading:
                 plan.forecasts.append(forecast_regrade(regrading))
@@ -52,7 +52,7 @@ def plan_relabelling(passport: Calibration, *, by: int | None) -> Relabelling:
 
 
 def start_relabelling(
-    passport: Calibration, *, by: "User | None", max_cost_usd: Decimal | None = None
+    calibration: Calibration, *, by: "User | None", max_cost_usd: Decimal | None = None
 ) -> Started:
     """Start a run for each of the newest runs with labels; `max_cost_usd` is the ceiling of each.
 
@@ -60,7 +60,7 @@ def start_relabelling(
         CannotStartError: none could start.
     """
     started = Started([], [])
-    for run, executions in _sources(passport):
+    for run, executions in _sources(calibration):
         try:
             new = regrade(run, executions=executions, by=by, max_cost_usd=max_cost_usd)
         except CannotStartError as error:
@@ -75,8 +75,8 @@ def start_relabelling(
 _NOTHING = "The runs with these answers no longer exist."
 
 
-def _sources(passport: Calibration) -> Iterator[tuple[Run, list[int]]]:
-    by_run = passport.by_run
+def _sources(calibration: Calibration) -> Iterator[tuple[Run, list[int]]]:
+    by_run = calibration.by_run
     newest = list(by_run)[:MAX_RUNS]
     runs = Run.objects.select_related("suite", "snapshot").in_bulk(newest)
     return ((runs[pk], by_run[pk]) for pk in newest if pk in runs)

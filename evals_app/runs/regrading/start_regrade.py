@@ -20,7 +20,7 @@ from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, conversation_
 from evals_app.models import Execution, Run, Suite, Transcript
 from evals_app.reports.words.judges import judges_text
 from evals_app.reports.words.regrading import left_out_in_words
-from evals_app.runs.money.ceilings import is_paid, tightest
+from evals_app.runs.money.ceilings import is_paid, tightest_limit
 from evals_app.runs.starting.freeze import (
     AT_ONCE,
     CannotStartError,
@@ -174,7 +174,7 @@ def plan_regrade(
             regrading.frozen, regrading.head = frozen, frozen.head
             regrading.judges = judges_text(frozen.judges)
         else:
-            month = tightest(by)
+            month = tightest_limit(by)
             if month and month.is_used_up and is_paid(old.providers):
                 raise CannotStartError(month.why_refused)
         yield regrading
@@ -280,7 +280,7 @@ def _plan(regrading: RegradePlan, chosen: QuerySet[Execution], frozen: Frozen) -
     regrading.left_out = {why: list(names) for why, names in left_out.items()}
     frozen.executions = len(regrading.planned)
     if not regrading.planned:
-        raise CannotStartError(_nothing(regrading))
+        raise CannotStartError(_nothing_to_grade(regrading))
 
 
 def _why_not(place: int | None, now: str, then: str, *, has_transcript: bool) -> str:
@@ -300,6 +300,6 @@ def _conversations(run: Run) -> dict[str, str]:
     }
 
 
-def _nothing(regrading: RegradePlan) -> str:
+def _nothing_to_grade(regrading: RegradePlan) -> str:
     reasons = left_out_in_words(regrading.to_json()["left_out"])
     return " ".join([f"No conversation of run {regrading.run.pk} can be graded again.", *reasons])

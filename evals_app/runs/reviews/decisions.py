@@ -116,7 +116,7 @@ def _decide(
             given_grades(execution, reviews),
             case=read_case(case),
             suite=suite,
-            not_the_agent=_blame(reviews),
+            not_the_agent=_not_the_agent(reviews),
         )
     except ValidationError as exc:
         problem = f"Execution {execution.pk} was made by another version of Evalwell."
@@ -133,7 +133,7 @@ def _trial_of(execution: Execution) -> Trial:
     return Trial.from_json(stored.trial)
 
 
-def _blame(reviews: Iterable[Review]) -> str | None:
+def _not_the_agent(reviews: Iterable[Review]) -> str | None:
     blames = [review for review in reviews if review.kind == Review.Kind.NOT_THE_AGENT]
     return f"{blames[-1].by_name}: {blames[-1].reason}" if blames else None
 
@@ -142,7 +142,7 @@ def given_grades(execution: Execution, reviews: Iterable[Review]) -> list[GivenG
     """Return the grades of an execution with people's reviews of each."""
     words: dict[int | None, list[Ruling]] = defaultdict(list)
     for review in reviews:
-        words[review.grade_id].append(word_of(review))
+        words[review.grade_id].append(ruling_of(review))
     rows = GradeResult.objects.filter(execution=execution).defer("calls", "evidence")
     return [given_grade(row, words[row.pk]) for row in rows.order_by("position", "pk")]
 
@@ -170,7 +170,7 @@ def given_grade(row: GradeResult, words: Iterable[Ruling]) -> GivenGrade:
     )
 
 
-def word_of(review: Review) -> Ruling:
+def ruling_of(review: Review) -> Ruling:
     """Return the content of a review; of deleted users only the name is left."""
     person = review.by_id or review.by_name
     return Ruling(person, review.by_name, review.passed, review.score, review.item, review.reason)

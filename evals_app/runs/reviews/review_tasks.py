@@ -106,7 +106,7 @@ def create_task(
     seed = f"{run.pk}-{tasks}"
     candidates = checkable(run, only_judged=only_judged, seed=seed)
     if not candidates:
-        raise CannotCheckError(_nothing(only_judged=only_judged))
+        raise CannotCheckError(_nothing_to_check(only_judged=only_judged))
     if checks is not None:
         _refuse_unknown(checks, candidates)
         candidates = [candidate for candidate in candidates if candidate.check in checks]
@@ -270,7 +270,7 @@ def _refuse_unknown(checks: Collection[str], candidates: Iterable[SampleCandidat
             raise CannotCheckError(problem, key="checks", value=list(checks))
 
 
-def _nothing(*, only_judged: bool) -> str:
+def _nothing_to_check(*, only_judged: bool) -> str:
     if only_judged:
         return "No judge passed or failed anything in this run, so there is nothing to check."
     return "No check passed or failed in this run, so there is nothing to check."

@@ -31,8 +31,8 @@ def edited_since(
     return [
         *_agent(head.agent, agent, model),
         *_suite(head.suite, row),
-        *_several("fixture", head.fixtures, row.fixtures.with_everything()),
-        *_several("entity type", head.entity_types, EntityType.objects.all()),
+        *_edited_rows("fixture", head.fixtures, row.fixtures.with_everything()),
+        *_edited_rows("entity type", head.entity_types, EntityType.objects.all()),
         *_cases(run, names, suite),
     ]
 
@@ -58,7 +58,7 @@ def _suite(before: SuiteSpec, row: Suite) -> Iterator[str]:
         yield f"the settings or checks of suite {row.slug}"
 
 
-def _several(what: str, before: Iterable[Any], rows: Iterable[Any]) -> Iterator[str]:
+def _edited_rows(what: str, before: Iterable[Any], rows: Iterable[Any]) -> Iterator[str]:
     # Ignore additions: nothing unchanged can use them, or the suite itself would have changed.
     today = {row.slug: row.to_spec() for row in rows}
     yield from (f"{what} {spec.slug}" for spec in before if spec != today.get(spec.slug))

@@ -33,7 +33,7 @@ from evals_app.formats.snapshots.run_snapshot import (
 from evals_app.models import Agent, Provider, Run, Snapshot, SnapshotCase, Suite
 from evals_app.models.fields.concurrency import let_others_write
 from evals_app.runs.judges.trust import judge_trust
-from evals_app.runs.money.ceilings import is_paid, tightest
+from evals_app.runs.money.ceilings import is_paid, tightest_limit
 from evals_app.runs.reading.baselines import Baseline, find_baseline
 from evals_app.runs.starting.needs import Needs
 from evals_app.runs.starting.obstacles import Obstacles
@@ -302,7 +302,7 @@ def _compare_with_ceilings(
 
     Otherwise no one could know when the ceiling is reached.
     """
-    month = tightest(by)
+    month = tightest_limit(by)
     ceilings = [max_cost_usd, month.max_usd if month else None]
     if known := [ceiling for ceiling in ceilings if ceiling is not None]:
         obstacles.prices(priced, models, ceiling=min(known))

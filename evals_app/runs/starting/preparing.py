@@ -43,12 +43,12 @@ def show_life(run: Run) -> None:
 def abandon_if_silent(run: Run) -> bool:
     """Give up the preparation of a run whose process seems to be dead; return whether it was."""
     abandoned = {"stop_reason": Run.StopReason.CANCELLED, "idempotency_key": None}
-    return bool(_silent().filter(pk=run.pk).update(**abandoned))
+    return bool(_silent_preparations().filter(pk=run.pk).update(**abandoned))
 
 
 def remove_abandoned() -> None:
     """Remove all runs whose preparation was abandoned, or is silent."""
-    for run in _silent():
+    for run in _silent_preparations():
         abandon_if_silent(run)
     for run in Run.all_runs.filter(status=Run.PREPARING).exclude(stop_reason=""):
         forget_unprepared(run)
@@ -66,5 +66,5 @@ def _preparing() -> QuerySet[Run]:
     return Run.all_runs.filter(status=Run.PREPARING, stop_reason="")
 
 
-def _silent() -> QuerySet[Run]:
+def _silent_preparations() -> QuerySet[Run]:
     return _preparing().filter(waiting_since__lt=Now() - timedelta(seconds=settings.EVALS_LEASE_S))

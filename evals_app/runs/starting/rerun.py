@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from evals_app.engine.record.trial import Verdict
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, read_case
 from evals_app.models import Agent, Execution, Run, Suite
-from evals_app.runs.money.ceilings import is_paid, tightest
+from evals_app.runs.money.ceilings import is_paid, tightest_limit
 from evals_app.runs.starting.edits import edited_since
 from evals_app.runs.starting.freeze import AT_ONCE, CannotStartError, archived_text
 from evals_app.runs.starting.obstacles import MAX_MESSAGES
@@ -162,7 +162,7 @@ def _start_frozen(
         raise CannotStartError(problem) from exc
     if problems:
         raise CannotStartError(*problems[:MAX_MESSAGES])
-    month = tightest(by.pk if by else None)
+    month = tightest_limit(by.pk if by else None)
     if month and month.is_used_up and is_paid(head.providers):
         raise CannotStartError(month.why_refused)
     order = ("trial", "position") if run.stops_when_decided else ("position", "trial")

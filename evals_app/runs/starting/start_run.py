@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import Execution, Run, Snapshot, Suite
 from evals_app.reports.words.judges import judges_text
-from evals_app.runs.providers.shared_limits import know
+from evals_app.runs.providers.shared_limits import provider_states
 from evals_app.runs.starting.freeze import CannotStartError, RunOptions, freeze
 from evals_app.runs.starting.preparing import forget_unprepared, show_life, write_executions
 from evals_app.runs.starting.select import Variant, nothing_chosen
@@ -162,7 +162,7 @@ def create_run(
         write_executions(
             run, (Execution(run=run, **PlannedExecution(*planned)._asdict()) for planned in plan)
         )
-        run.providers.set(know(provider.slug for provider in head.providers))
+        run.providers.set(provider_states(provider.slug for provider in head.providers))
         Run.all_runs.filter(pk=run.pk).update(
             **_coverage(run),
             status=Run.Status.QUEUED,

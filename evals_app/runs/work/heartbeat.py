@@ -11,7 +11,7 @@ from evals_app.engine.running.run_gateway import Orders, Signal, WorkerReport
 from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.engine.specs.outside_spec import RateGroup
 from evals_app.models import Run
-from evals_app.runs.providers.shared_limits import blocks, leave_alone, share_places
+from evals_app.runs.providers.shared_limits import block_providers, blocks, share_places
 from evals_app.runs.work.lease import HeldLease
 
 
@@ -38,7 +38,7 @@ class Heartbeat:
         asked = report.providers
         blocked = {slug: state.block for slug, state in asked.items() if state.block is not None}
         if blocked:
-            leave_alone(blocked)
+            block_providers(blocked)
         limits = {
             limited.slug: limited.max_concurrency
             for limited in self.limited

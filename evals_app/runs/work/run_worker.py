@@ -33,7 +33,7 @@ from evals_app.runs.ground.storable import storable
 from evals_app.runs.ground.traces import open_trace, read_spans
 from evals_app.runs.money.budget import settle_and_reserve
 from evals_app.runs.money.ceilings import ceilings_for
-from evals_app.runs.providers.shared_limits import book_calls, know
+from evals_app.runs.providers.shared_limits import book_calls, provider_states
 from evals_app.runs.work.heartbeat import Heartbeat
 from evals_app.runs.work.lease import HeldLease
 from evals_app.runs.work.telemetry import Exporter
@@ -87,7 +87,7 @@ async def work_on_run(
 
 def _plan_of_run(run_id: int) -> Plan:
     plan = plan_of(Run.objects.select_related("snapshot", "grades_of").get(pk=run_id))
-    know(limited.slug for limited in plan.rate_limited)
+    provider_states(limited.slug for limited in plan.rate_limited)
     return plan
 
 
@@ -112,47 +112,49 @@ class DatabaseGateway:
         self._heartbeat = heartbeat
 
     async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[ExecutionJob] | None:
-        return await self._here(self._lease.claim, [])(count, free=free, in_hand=in_hand)
+        return await self._retrying(self._lease.claim, [])(count, free=free, in_hand=in_hand)
 
     async def begin(self, ids: Sequence[int]) -> set[int]:
-        return await self._here(self._lease.begin, set())(ids)
+        return await self._retrying(self._lease.begin, set())(ids)
 
     async def record(self, outcomes: Sequence[Outcome]) -> bool:
-        is_ours = await self._here(self._lease.record, lost=False)(outcomes)
+        is_ours = await self._retrying(self._lease.record, lost=False)(outcomes)
         if is_ours and self._exporter is not None:
             self._exporter.add(outcomes, self._source)
         return is_ours
 
     async def send_heartbeat(self, report: WorkerReport) -> Orders:
-        return await self._here(self._heartbeat.beat, Orders(Signal.LOST))(report)
+        return await self._retrying(self._heartbeat.beat, Orders(Signal.LOST))(report)
 
     async def reserve_amounts(
         self, account: BudgetAccount, amounts: Sequence[Decimal]
     ) -> Sequence[bool]:
-        granted = await self._here(settle_and_reserve, None)(self._lease.token, account, amounts)
+        granted = await self._retrying(settle_and_reserve, None)(
+            self._lease.token, account, amounts
+        )
         # Without the lease nothing is reserved; the next heartbeat reports the end.
         return [False] * len(amounts) if granted is None else granted
 
     async def book(self, provider: str, count: int) -> float:
-        return await self._here(book_calls, 0.0)(self._limited[provider], count)
+        return await self._retrying(book_calls, 0.0)(self._limited[provider], count)
 
     async def open_trace(self, job_id: int, trace_id: str) -> None:
-        await self._here(open_trace, None)(job_id, trace_id)
+        await self._retrying(open_trace, None)(job_id, trace_id)
 
     async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, ReceivedSpans]:
-        return await self._here(read_spans, {})(known)
+        return await self._retrying(read_spans, {})(known)
 
     async def read_file(self, sha256: str) -> bytes:
-        return await self._here(_read_content, b"")(sha256)
+        return await self._retrying(_read_content, b"")(sha256)
 
     async def keep_steps(
         self, recipe: Recipe, proposal: Sequence[str] | None
     ) -> Sequence[str] | None:
-        return await self._here(EvaluationSteps.objects.keep, None)(recipe, storable(proposal))
+        return await self._retrying(EvaluationSteps.objects.keep, None)(recipe, storable(proposal))
 
     async def keep(self, begun: Mapping[int, InterruptedConversation]) -> None:
-        await self._here(self._lease.keep, None)(begun)
+        await self._retrying(self._lease.keep, None)(begun)
 
-    def _here(self, operation: Callable[P, T], lost: T) -> Callable[P, Awaitable[T]]:
+    def _retrying(self, operation: Callable[P, T], lost: T) -> Callable[P, Awaitable[T]]:
         again = patiently(operation, until=lambda: self._lease.valid_until, lost=lost)
         return sync_to_async(again)  # thread-sensitive: runs in this very thread

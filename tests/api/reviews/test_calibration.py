@@ -50,7 +50,7 @@ def test_the_list_is_filtered_by_judge_and_by_suite() -> None:
     assert listed(suite="other") == []
 
 
-def test_the_passport_has_the_numbers_worked_out_by_hand() -> None:
+def test_the_calibration_has_the_numbers_worked_out_by_hand() -> None:
     yardstick = make_yardstick("Is polite")
     forty_labels(yardstick)
 
@@ -69,7 +69,7 @@ def test_the_passport_has_the_numbers_worked_out_by_hand() -> None:
     assert found["disagreements"][0].keys() == {"execution", "case", "person", "judge"}
 
 
-def test_the_passport_lists_other_versions() -> None:
+def test_the_calibration_lists_other_versions() -> None:
     first, second = make_yardstick("Is polite"), make_yardstick("Is very polite", scale="1-5")
     graded_again(label(first, person=True), second, judge=True, run=make_run())
 

@@ -11,11 +11,11 @@ from evals_app.models import Worker
 from evals_app.runs.ground.workers import (
     MAX_SLOTS,
     announce,
+    has_worker_here,
     is_process,
     live_workers,
     retire,
     slots_for,
-    somebody_works_here,
     workers_for,
 )
 
@@ -39,11 +39,11 @@ def test_a_dead_child_is_none_even_before_it_is_waited_for() -> None:
 @pytest.mark.django_db
 def test_a_worker_is_alive_from_its_announcement_until_it_retires() -> None:
     announce(processes=3)
-    during = somebody_works_here()
+    during = has_worker_here()
     retire()
 
     assert during
-    assert not somebody_works_here()
+    assert not has_worker_here()
 
 
 @pytest.mark.django_db

@@ -10,9 +10,9 @@ from evals_app.models import GradeResult, Review
 from evals_app.runs.judges.calibration import (
     Calibration,
     agreements,
+    calibrations_of,
+    find_calibration,
     most_compared,
-    passport,
-    passports,
     versions,
 )
 from tests.labels import (
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 
 def read(yardstick: Any) -> Calibration:
-    found = passport(yardstick.digest)
+    found = find_calibration(yardstick.digest)
     assert found is not None
     return found
 
@@ -50,12 +50,12 @@ def test_forty_labels_give_the_table_worked_out_by_hand() -> None:
     assert agreements([yardstick.digest]) == {yardstick.digest: found.agreement}
 
 
-def test_a_yardstick_without_labels_has_an_empty_passport() -> None:
+def test_a_yardstick_without_labels_has_an_empty_calibration() -> None:
     yardstick = make_yardstick()
 
     assert read(yardstick).agreement == Agreement()
     assert agreements([yardstick.digest]) == {}
-    assert passport("0" * 32) is None
+    assert find_calibration("0" * 32) is None
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_list_begins_with_what_people_compared_most_and_takes_two_queries(
         label(many, person=False)
 
     with django_assert_num_queries(2):
-        found = passports(most_compared()[:10])
+        found = calibrations_of(most_compared()[:10])
 
     assert [each.yardstick for each in found] == [many, few, new, none]
     assert [each.agreement.n for each in found] == [3, 1, 0, 0]

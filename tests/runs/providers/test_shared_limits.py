@@ -6,13 +6,13 @@ from evals_app.engine.llm.models import Block, ProviderLoad
 from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.models import Lease, ProviderState, Run
 from evals_app.runs.providers.shared_limits import (
+    block_providers,
     blocks,
     book_calls,
     fair_places,
     kinds_in_use,
     kinds_of,
-    know,
-    leave_alone,
+    provider_states,
     share_places,
 )
 from evals_app.runs.starting.start_run import start_run
@@ -68,7 +68,7 @@ def test_whoever_has_waited_longest_takes_a_place_that_is_free(waited: int, plac
 @pytest.fixture
 def run(db: None) -> Run:
     """A run of 30 conversations whose provider is known."""
-    know([SLUG])
+    provider_states([SLUG])
     return start_run(make_suite(cases=30, concurrency=1000))
 
 
@@ -142,10 +142,10 @@ def test_a_drainer_without_a_lease_has_no_places(run: Run) -> None:
 
 @pytest.mark.django_db
 def test_all_know_of_a_block_until_it_is_over_and_it_is_never_shortened() -> None:
-    know([SLUG, "other", "third"])
+    provider_states([SLUG, "other", "third"])
 
-    leave_alone({SLUG: Block(100, "answered 429"), "other": Block(-5, "answered 429")})
-    leave_alone({SLUG: Block(10, "answered 529 (overloaded)")})
+    block_providers({SLUG: Block(100, "answered 429"), "other": Block(-5, "answered 429")})
+    block_providers({SLUG: Block(10, "answered 529 (overloaded)")})
 
     (block,) = blocks([SLUG, "other", "third"]).values()
     assert 90 < block.for_s <= 100
@@ -154,7 +154,7 @@ def test_all_know_of_a_block_until_it_is_over_and_it_is_never_shortened() -> Non
 
 @pytest.mark.django_db
 def test_calls_are_booked_one_after_the_other() -> None:
-    know([SLUG])
+    provider_states([SLUG])
     provider = ProviderSpec(
         provider="Anthropic", slug=SLUG, kind="anthropic", requests_per_minute=30
     )
@@ -195,7 +195,7 @@ def test_the_kinds_that_runs_may_call_are_known(
 def test_the_kinds_of_runs_are_those_of_the_providers_that_they_call() -> None:
     suite = make_suite()
     scripted, other = start_run(suite), start_run(suite)
-    other.providers.set(know(["anthropic", "gone"]))
+    other.providers.set(provider_states(["anthropic", "gone"]))
 
     assert kinds_of([scripted]) == set()
     assert kinds_of([scripted, other]) == {"anthropic"}

@@ -144,18 +144,18 @@ def test_the_slowest_and_the_dearest_case_name_the_conversation_that_took_the_mo
     noted = look(run)
 
     assert [(case.name, case.average) for case in noted.slowest] == [("slow", 800), ("quick", 150)]
-    assert [(case.name, case.highest) for case in noted.dearest] == [
+    assert [(case.name, case.highest) for case in noted.costliest] == [
         ("slow", 0.09),
         ("quick", 0.02),
     ]
-    assert noted.slowest[0].execution == noted.dearest[0].execution == worst
+    assert noted.slowest[0].execution == noted.costliest[0].execution == worst
 
 
 def test_conversations_that_cost_nothing_are_not_dear() -> None:
     run = make_run()
     Execution.objects.update(agent_cost_usd=0)
 
-    assert look(run).dearest == []
+    assert look(run).costliest == []
 
 
 def test_lists_are_short_and_only_the_last_runs_count() -> None:

@@ -269,7 +269,7 @@ def test_drainers_at_work_at_the_same_time_skip_each_trial_once(
     assert len(leases) > 1
 
     with ThreadPoolExecutor(len(leases)) as pool:
-        list(pool.map(_drain, leases))
+        list(pool.map(_run_conversations, leases))
     for lease in leases:
         lease.release()
     reap()
@@ -283,7 +283,7 @@ def test_drainers_at_work_at_the_same_time_skip_each_trial_once(
         assert case.verdict == "passed"
 
 
-def _drain(lease: HeldLease) -> None:
+def _run_conversations(lease: HeldLease) -> None:
     try:
         while jobs := lease.claim(2, free=2, in_hand=0):
             begun = lease.begin([job.id for job in jobs])
