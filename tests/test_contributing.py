@@ -42,7 +42,7 @@ from tests.engine.graders.makers import view_of
 @pytest.mark.parametrize(("reply", "passes"), [("STOP!", True), ("Stop.", False)])
 def test_a_reply_in_capitals_shouts(*, reply: str, passes: bool) -> None:
     assert Shouts().grade(view_of(reply)).passed is passes
-""",
+"""
     },
     lines=[
         (
@@ -106,7 +106,7 @@ def test_a_suite_is_added_with_the_field(admin_client: Client, owner: str) -> No
 
     assert saved.is_saved, saved.problems
     assert Suite.objects.get(slug="new").to_spec().owner == owner
-""",
+"""
     },
     lines=[
         (
@@ -262,7 +262,7 @@ PROVIDER_KIND = Recipe(
         key_env="ACME_API_KEY",
     ),
 """,
-        ),
+        )
     ],
     tests=[
         "tests/engine/network/test_provider_kinds.py",

@@ -65,7 +65,7 @@ _SETTINGS = "settings of another program"
 # By page: blocks that are not imported by themselves, each with its first line and the reason.
 OTHERS: dict[str, dict[str, str]] = {
     "assertions.md": {
-        "": "parts of a suite: the examples of the graders, which the tests of each import",
+        "": "parts of a suite: the examples of the graders, which the tests of each import"
     },
     "ci.md": {"- uses: actions/cache": _PIPELINE, "name: Evals": _PIPELINE, "evals:": _PIPELINE},
     "coming-from-holodeck.md": {"agent: The agent in HoloDeck": _FUNCTION},

@@ -35,15 +35,14 @@ def test_a_document_has_every_execution_in_order_with_its_grades() -> None:
     assert answer["schema_version"] == 1
     assert answer["run"] == run_details(run.pk)
     assert [(row["case"], row["trial"]) for row in answer["executions"]] == [
-        *(("B", 1), ("B", 2), ("A", 1), ("C", 1)),
+        *(("B", 1), ("B", 2), ("A", 1), ("C", 1))
     ]
     assert answer["executions"][3]["messages"][-1]["content"] == "Last."
     assert [len(row["grades"]) for row in answer["executions"]] == [0, 0, 0, 2]
 
 
 def test_a_large_run_is_read_in_chunks(
-    monkeypatch: pytest.MonkeyPatch,
-    django_assert_num_queries: Any,
+    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
 ) -> None:
     run = make_run(["passed"] * 5)
     monkeypatch.setattr(run_readers, "CHUNK", 2)

@@ -185,9 +185,7 @@ def test_plain_english_is_not_refused(sentence: str) -> None:
             ["Why", "Run {pk} ended.", "Next"],
             id="a template",
         ),
-        pytest.param(
-            "a.js", 'say("Saved for now"); find(".box a")', ["Saved for now"], id="a script"
-        ),
+        ("a.js", 'say("Saved for now"); find(".box a")', ["Saved for now"]),
     ],
 )
 def test_messages_are_read_from_source(

@@ -42,7 +42,7 @@ def test_it_has_no_tests_and_no_data(files: set[str]) -> None:
     tops = {name.partition("/")[0] for name in files}
 
     assert {name for name in tops if not name.endswith(".dist-info")} == {
-        *("evals_app", "evalsite", "fixtures_app"),
+        *("evals_app", "evalsite", "fixtures_app")
     }
 
 

@@ -114,14 +114,7 @@ def crowded(samples: Samples) -> Samples:
 def _spend(run: Run, person: User, model: str) -> None:
     day = timezone.now().date()
     JudgeTally.objects.create(
-        run=run,
-        day=day,
-        model=model,
-        graded=10,
-        passed=6,
-        failed=2,
-        calls=10,
-        prompt_tokens=900,
+        run=run, day=day, model=model, graded=10, passed=6, failed=2, calls=10, prompt_tokens=900
     )
     Spending.objects.create(
         agent_slug=model,

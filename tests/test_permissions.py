@@ -24,9 +24,7 @@ from django.test import Client
 from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
 
-from evals_app.models import (
-    ApiToken,
-)
+from evals_app.models import ApiToken
 from evals_app.models.people.roles import ROLES, Role
 from tests.addresses import Samples, routes, samples_for
 
@@ -240,10 +238,7 @@ PAGES: dict[str, Need] = {
                 "delete": "delete_monthlyceiling",
             }.items()
         },
-        change={
-            "GET": f"{_SEES_CEILINGS} view_user",
-            "POST": "change_monthlyceiling view_user",
-        },
+        change={"GET": f"{_SEES_CEILINGS} view_user", "POST": "change_monthlyceiling view_user"},
     ),
     **pages(
         "evals_app",
@@ -335,10 +330,7 @@ REST: dict[str, dict[str, Scoped]] = {
         "PUT": ("run", f"change_schedule {RUNNING}"),
         "DELETE": ("run", f"delete_schedule {RUNNING}"),
     },
-    "api/webhooks/": {
-        "GET": ("read", "view_webhook"),
-        "POST": ("author", "add_webhook"),
-    },
+    "api/webhooks/": {"GET": ("read", "view_webhook"), "POST": ("author", "add_webhook")},
     "api/webhooks/<int:pk>/": {
         "GET": ("read", "view_webhook"),
         "PUT": ("author", "change_webhook"),

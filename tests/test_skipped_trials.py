@@ -94,7 +94,7 @@ def test_rest_counts_them(run: Run) -> None:
     assert (answer["pass_at_k"], answer["pass_hat_k"]) == (None, None)
     assert answer["verdict"] == "failed"
     assert [(row["trial"], row["status"], row["verdict"]) for row in rows] == [
-        *((3, "skipped", None), (4, "skipped", None)),
+        *((3, "skipped", None), (4, "skipped", None))
     ]
 
 

@@ -109,7 +109,7 @@ SPACED: dict[str, Any] = {
                 {"type": "chunks_fetched", "chunks": [" a ", "b\nc"]},
                 {"type": "geval", "evaluation_steps": [" Look.\n- here ", "Grade. "]},
             ],
-        },
+        }
     ],
     "final_assertions": [{"type": "contains", "value": "ends in a line\n"}],
 }

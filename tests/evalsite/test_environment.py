@@ -20,21 +20,12 @@ HERE = Path("/srv/evalwell")
         pytest.param(environment.text, ["", "  "], "default", id="no text"),
         pytest.param(environment.flag, ["1", "True", "on"], True, id="yes"),
         pytest.param(environment.flag, ["0", "no", ""], False, id="no"),
-        pytest.param(
-            environment.names, [" a.example, b.example,, "], ["a.example", "b.example"], id="list"
-        ),
+        (environment.names, [" a.example, b.example,, "], ["a.example", "b.example"]),
         pytest.param(environment.mapping, ['{"a": "/b"}'], {"a": "/b"}, id="mapping"),
         pytest.param(environment.mapping, [""], {}, id="no mapping"),
-        pytest.param(
-            environment.collector_address, ["http://a:4318"], "http://a:4318", id="address"
-        ),
+        (environment.collector_address, ["http://a:4318"], "http://a:4318"),
         pytest.param(environment.collector_address, [""], "", id="no address"),
-        pytest.param(
-            environment.header_values,
-            ["a=Bearer%20x, b = y=z "],
-            {"a": "Bearer x", "b": "y=z"},
-            id="headers",
-        ),
+        (environment.header_values, ["a=Bearer%20x, b = y=z "], {"a": "Bearer x", "b": "y=z"}),
         pytest.param(environment.header_values, [""], {}, id="no headers"),
         pytest.param(environment.seconds, ["2", "2.0"], 2.0, id="duration"),
         pytest.param(environment.seconds, [""], 45.0, id="no duration"),

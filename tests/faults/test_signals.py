@@ -8,15 +8,7 @@ from pathlib import Path
 import pytest
 
 from evals_app.models import Execution, Lease, Run, Worker
-from tests.faults.crew import (
-    Crew,
-    crew,
-    eventually,
-    finished,
-    send,
-    start,
-    worker_pid,
-)
+from tests.faults.crew import Crew, crew, eventually, finished, send, start, worker_pid
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

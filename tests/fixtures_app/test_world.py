@@ -184,17 +184,9 @@ def test_deleting_an_entity_takes_its_relations_along_and_no_others() -> None:
         pytest.param(lambda w: w.update_entity("bobb"), "unknown_id", id="update"),
         pytest.param(lambda w: w.delete_entity("bobb"), "unknown_id", id="delete"),
         pytest.param(lambda w: w.create_entity("pupil", {}), "unknown_type", id="create"),
-        pytest.param(
-            lambda w: w.create_entity("teacher", {"x": math.nan}), "invalid_data", id="nan"
-        ),
-        pytest.param(
-            lambda w: w.create_relation("alic", "bob", "x"), "dangling_relation", id="link"
-        ),
-        pytest.param(
-            lambda w: w.create_relation("alice", "bob", "x", metadata={"a": {1}}),
-            "invalid_data",
-            id="metadata-not-json",
-        ),
+        (lambda w: w.create_entity("teacher", {"x": math.nan}), "invalid_data"),
+        (lambda w: w.create_relation("alic", "bob", "x"), "dangling_relation"),
+        (lambda w: w.create_relation("alice", "bob", "x", metadata={"a": {1}}), "invalid_data"),
         pytest.param(lambda w: w.relations(to="bobb"), "unknown_id", id="relations"),
     ],
 )
@@ -428,13 +420,9 @@ def test_a_world_without_knowledge_finds_nothing() -> None:
         pytest.param({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}, id="add"),
         pytest.param({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}, id="remove"),
         pytest.param({"a": ["b"]}, {"a": ["c", "d"]}, {"a": ["c", "d"]}, id="lists-are-replaced"),
-        pytest.param(
-            {"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}, id="nested"
-        ),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
         pytest.param({"a": [1]}, {"a": {"b": 1}}, {"a": {"b": 1}}, id="object-for-a-list"),
-        pytest.param(
-            {}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}, id="null-in-a-new-object"
-        ),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
         pytest.param({"e": None}, {"a": 1}, {"e": None, "a": 1}, id="null-of-the-target-stays"),
         pytest.param({"a": [1, None]}, {"a": [None]}, {"a": [None]}, id="null-in-a-list-stays"),
     ],

@@ -84,21 +84,15 @@ def test_a_file_of_a_foreign_name_is_ours_only_with_a_key_that_only_ours_have(
         pytest.param("a.json", {"eval": {"data_source_config": {}}}, "openai-evals", id="nested"),
         pytest.param("a.jsonl", [{"item": {"x": 1}}], "openai-evals", id="items"),
         pytest.param("a.jsonl", [{"input": "x", "ideal": "y"}], "openai-evals", id="samples"),
-        pytest.param(
-            "a.yaml", {"x.v0": {"class": "a:B", "args": {}}}, "openai-evals", id="registry"
-        ),
+        ("a.yaml", {"x.v0": {"class": "a:B", "args": {}}}, "openai-evals"),
         pytest.param("a.jsonl", [{"input": "x", "target": "y"}], "table", id="rows"),
         pytest.param("a.jsonl", [5], "table", id="no rows"),
         pytest.param("a.json", [{"question": "x"}], "table", id="list of rows"),
         pytest.param("a.yaml", {"cases": [{"inputs": "x"}]}, "table", id="rows under a key"),
-        pytest.param(
-            "a.json", {"a": [{"input": "x"}], "b": [{"input": "x"}]}, None, id="two lists"
-        ),
+        pytest.param("a.json", {"a": [{"input": "x"}], "b": [{"input": "x"}]}, None, id="2 lists"),
         pytest.param("a.json", [{"name": "x"}], None, id="rows that ask nothing"),
         pytest.param("a.suite.yaml", {"testing_criteria": []}, None, id="name of ours"),
-        pytest.param(
-            "promptfooconfig.json", {"tests": [{"input": 1}]}, "promptfoo", id="promptfoo"
-        ),
+        ("promptfooconfig.json", {"tests": [{"input": 1}]}, "promptfoo"),
     ],
 )
 def test_files_without_a_name_of_their_own_are_reported_by_what_they_hold(

@@ -193,9 +193,7 @@ def test_names_that_do_not_exist_are_refused(
     [
         pytest.param("a.agent.yaml", AGENT + "x: 1\n", {"s.suite.yaml": SUITE}, id="agent"),
         pytest.param("support.agent.yaml", "agent: [\n", {"s.suite.yaml": SUITE}, id="no YAML"),
-        pytest.param(
-            "a.fixture.yaml", FIXTURE + "x: 1\n", {"b.fixture.yaml": USES_ORDERS}, id="types"
-        ),
+        ("a.fixture.yaml", FIXTURE + "x: 1\n", {"b.fixture.yaml": USES_ORDERS}),
     ],
 )
 def test_what_a_broken_file_has_is_not_reported_as_missing_too(
@@ -270,17 +268,13 @@ def test_a_struere_suite_gets_every_fixture_of_its_project_and_no_other() -> Non
         pytest.param("evals/x.eval.yaml", "fixtures/a.fixture.yaml", True, id="project"),
         pytest.param("evals/deep/x.eval.yaml", "fixtures/a.fixture.yaml", True, id="deeper evals"),
         pytest.param("p/evals/x.eval.yaml", "q/fixtures/a.fixture.yaml", False, id="other project"),
-        pytest.param(
-            "p/evals/x.eval.yaml", "p/q/fixtures/a.fixture.yaml", False, id="nested project"
-        ),
+        pytest.param("p/evals/x.eval.yaml", "p/q/fixtures/a.fixture.yaml", False, id="nested"),
         pytest.param("x.eval.yaml", "a.fixture.yaml", True, id="flat folder"),
         pytest.param("p/x.eval.yaml", "p/fixtures/a.fixture.yaml", True, id="no evals folder"),
         pytest.param("p/x.eval.yaml", "a.fixture.yaml", True, id="same root"),
         pytest.param("p/x.eval.yaml", "q/a.fixture.yaml", False, id="other folder"),
         pytest.param("pq/x.eval.yaml", "p/a.fixture.yaml", False, id="folder with a longer name"),
-        pytest.param(
-            "C:\\p\\evals\\x.eval.yaml", "C:\\p\\fixtures\\a.fixture.yaml", True, id="Windows"
-        ),
+        ("C:\\p\\evals\\x.eval.yaml", "C:\\p\\fixtures\\a.fixture.yaml", True),
     ],
 )
 def test_a_project_is_the_folder_of_evals_and_fixtures(
@@ -529,9 +523,7 @@ UNSOUND = TWO_CASES.replace("user: bye", "usr: bye")
 @pytest.mark.parametrize(
     ("limit", "most", "first", "path"),
     [
-        pytest.param(
-            "foreign.draft.MAX_PARTS", 5, UNSOUND, "a.suite.yaml", id="parts, not validated"
-        ),
+        pytest.param("foreign.draft.MAX_PARTS", 5, UNSOUND, "a.suite.yaml", id="unsound parts"),
         pytest.param("importing.MAX_PARTS", 11, TWO_CASES, "b.suite.yaml", id="parts of all files"),
         pytest.param("importing.MAX_VALUES", 30, TWO_CASES, "b.suite.yaml", id="values of all"),
     ],

@@ -301,21 +301,9 @@ UNSCORED = f"{NAMED}      - user: x\n        assertions: []\n"
     [
         pytest.param("suite", SMALL_SUITE, SMALL_SUITE, id="a tidy file, byte for byte"),
         pytest.param("suite", UNSCORED, UNSCORED, id="no checks, and an empty list of them"),
-        pytest.param(
-            "suite",
-            "cases: []\nagent: b\nslug: a\nsuite: A\n",
-            f"{HEAD}cases: []\n",
-            id="keys in the order of the spec",
-        ),
-        pytest.param(
-            "suite", f"{HEAD}cases: [{{turns: [{{user: hi}}]}}]\n", NAMED, id="names of rows"
-        ),
-        pytest.param(
-            "agent",
-            f"agent: A\nslug: a\n{MODEL}",
-            f"agent: A\nslug: a\ndriver: model\n{MODEL}",
-            id="the driver of an agent",
-        ),
+        ("suite", "cases: []\nagent: b\nslug: a\nsuite: A\n", f"{HEAD}cases: []\n"),
+        ("suite", f"{HEAD}cases: [{{turns: [{{user: hi}}]}}]\n", NAMED),
+        ("agent", f"agent: A\nslug: a\n{MODEL}", f"agent: A\nslug: a\ndriver: model\n{MODEL}"),
     ],
 )
 def test_export_writes_as_a_person_would(kind: Kind, content: str, written: str) -> None:
@@ -369,12 +357,7 @@ CONTAINS = "    turns: [{user: hi, assertions: [{type: contains, value: refund}]
             "only inform",
             id="only a weight of 0",
         ),
-        pytest.param(
-            f"    turn_timeout_s: 1500\n{CONTAINS[:-2]}, {{user: more}}]\n",
-            6,
-            "3000 s",
-            id="turns that take too long together",
-        ),
+        (f"    turn_timeout_s: 1500\n{CONTAINS[:-2]}, {{user: more}}]\n", 6, "3000 s"),
         pytest.param(
             "    turns:\n      - user: hi\n        assertions:\n"
             "          - type: matches\n            value: '\\\\d'\n",
@@ -389,31 +372,11 @@ CONTAINS = "    turns: [{user: hi, assertions: [{type: contains, value: refund}]
             "'regexp'",
             id="a matcher that is none",
         ),
-        pytest.param(
-            f"    context_params: {{country: no}}\n{CONTAINS}",
-            6,
-            "false",
-            id="no where text may be meant",
-        ),
-        pytest.param(
-            f"    history: [{{role: user, content: 'I am {{{{ name }}}}'}}]\n{CONTAINS}",
-            6,
-            "name",
-            id="a variable in what was said before",
-        ),
-        pytest.param(
-            CONTAINS.replace("hi", "'Translate into {{language}}'"),
-            6,
-            "{{language}}",
-            id="a variable in a message",
-        ),
+        (f"    context_params: {{country: no}}\n{CONTAINS}", 6, "false"),
+        (f"    history: [{{role: user, content: 'I am {{{{ name }}}}'}}]\n{CONTAINS}", 6, "name"),
+        (CONTAINS.replace("hi", "'Translate into {{language}}'"), 6, "{{language}}"),
         pytest.param(f"    trials: 010\n{CONTAINS}", 6, "010", id="octal"),
-        pytest.param(
-            f"    description: refund for order #123\n{CONTAINS}",
-            6,
-            '"refund',
-            id="text that looks like a comment",
-        ),
+        (f"    description: refund for order #123\n{CONTAINS}", 6, '"refund'),
         pytest.param(
             "    turns:\n      - user: hi\n        expected: many\n"
             "        assertions: [{type: numeric}]\n",

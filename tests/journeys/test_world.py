@@ -31,10 +31,7 @@ AGENT: dict[str, Any] = {
         {
             "calls": [
                 {"tool": "entity.create", "args": REFUND},
-                {
-                    "tool": "entity.update",
-                    "args": {"id": "order-1", "data": {"state": "refunded"}},
-                },
+                {"tool": "entity.update", "args": {"id": "order-1", "data": {"state": "refunded"}}},
             ],
             "reply": "Your order has shipped back to us; here is your money.",
         }
@@ -127,10 +124,7 @@ def test_what_must_change_is_written_by_keyboard(visit: Visit) -> None:
 
     check = Assertion.objects.get(type="world_changes")
     data = {"amount": {"fuzzy": 24.5}, "order": {"present": True}, "state": "paid"}
-    assert check.options == {
-        "created": [{"type": "refund", "data": data}],
-        "nothing_else": True,
-    }
+    assert check.options == {"created": [{"type": "refund", "data": data}], "nothing_else": True}
 
 
 def test_removing_what_must_change_leaves_the_rest(visit: Visit) -> None:

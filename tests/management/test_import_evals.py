@@ -126,9 +126,7 @@ def test_every_error_of_every_file_is_shown_with_its_place(folder: Path) -> None
         pytest.param(["nowhere"], "There is no file or folder nowhere.", id="missing"),
         pytest.param(["evals/.git"], "1 error; nothing", id="a hidden folder is read if named"),
         pytest.param(["evals/README.md"], "1 error; nothing", id="no eval file"),
-        pytest.param(
-            ["evals/refunds.suite.yaml", "--prune"], "--prune archives", id="prune of no folder"
-        ),
+        (["evals/refunds.suite.yaml", "--prune"], "--prune archives"),
         pytest.param(["empty"], "There is no eval file in empty", id="nothing in it"),
         pytest.param(["evals", "gone"], "There is no file or folder gone.", id="one of two"),
         pytest.param([""], "One of the paths is empty", id="a variable that is not set"),

@@ -30,11 +30,7 @@ def test_rows_mean_what_their_author_meant(
         assert not Suite.objects.exists()
     else:
         call_command(
-            *("import_evals", file.path),
-            agent="echo",
-            stdout=StringIO(),
-            stderr=err,
-            no_color=True,
+            *("import_evals", file.path), agent="echo", stdout=StringIO(), stderr=err, no_color=True
         )
         run = finished(Suite.objects.get())
         executions = run.executions.order_by("position")

@@ -26,17 +26,11 @@ def manage(environment: dict[str, str], *arguments: str) -> subprocess.Completed
     [
         pytest.param({"DATABASE_URL": NOWHERE}, "run_evals", "refused", id="no database"),
         pytest.param({"DATABASE_URL": NOWHERE}, "worker --check", "refused", id="none to ask"),
-        pytest.param(
-            {"DATABASE_URL": f"{NOWHERE}?nonsense=1"}, "list_evals", "nonsense", id="option"
-        ),
-        pytest.param(
-            {"DATABASE_URL": "sqlite:////nowhere/x.sqlite3"}, "migrate", "unable to", id="no file"
-        ),
+        ({"DATABASE_URL": f"{NOWHERE}?nonsense=1"}, "list_evals", "nonsense"),
+        ({"DATABASE_URL": "sqlite:////nowhere/x.sqlite3"}, "migrate", "unable to"),
         pytest.param({"EVALS_LEASE_S": "abc"}, "run_evals", "EVALS_LEASE_S", id="no number"),
         pytest.param({"EVALS_MCP_SERVERS": "[1]"}, "worker", "EVALS_MCP_SERVERS", id="a list"),
-        pytest.param(
-            {"EVALWELL_DATA_DIR": "/dev/null"}, "migrate", "EVALWELL_DATA_DIR", id="no folder"
-        ),
+        ({"EVALWELL_DATA_DIR": "/dev/null"}, "migrate", "EVALWELL_DATA_DIR"),
         pytest.param({}, "run_eval", "Did you mean run_evals?", id="unknown command"),
         pytest.param({"EVALWELL_WORKERS": "0"}, "run_eval", "WORKERS", id="settings first"),
         pytest.param({}, "serve --bind 8151", "8151", id="a port alone"),

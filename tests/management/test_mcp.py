@@ -73,9 +73,7 @@ def test_it_acts_as_a_token_until_that_is_gone_and_notes_its_use(
         pytest.param(["--user", "adda"], "Did you mean 'ada'?", id="unknown user"),
         pytest.param(["--token-env", "NOT_SET"], "NOT_SET is not set", id="no variable"),
         pytest.param(["--token-env", "WRONG"], "WRONG has no valid token", id="wrong token"),
-        pytest.param(
-            ["--token-env", "WRONG", "--scope", "read"], "has its own scope", id="scope and token"
-        ),
+        (["--token-env", "WRONG", "--scope", "read"], "has its own scope"),
     ],
 )
 def test_wrong_usage_is_exit_code_2(

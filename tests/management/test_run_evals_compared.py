@@ -105,11 +105,7 @@ def test_trying_again_does_not_turn_a_regression_green(
         pytest.param(["greetings", "--baseline", "0"], "latest or pinned", id="no number"),
         pytest.param(["--agent", "echo", "--agent", "two"], "Name the suites", id="no suite"),
         pytest.param(["greetings", "--agent", "ecko"], "'echo'", id="unknown agent"),
-        pytest.param(
-            ["greetings", *(f"--model=a/{number}" for number in range(11))],
-            "at most 10",
-            id="too many",
-        ),
+        (["greetings", *(f"--model=a/{number}" for number in range(11))], "at most 10"),
     ],
 )
 def test_what_cannot_be_compared_is_wrong_usage_and_starts_nothing(

@@ -92,7 +92,7 @@ def test_a_folder_is_run_and_only_results_are_left(evals: Path) -> None:
     assert left_behind(evals) == ["evals", "evalwell-results", "tmp"]
     results = evals / "evalwell-results"
     assert sorted(path.name for path in results.iterdir()) == [
-        *("junit.xml", "report.html", "results.json"),
+        *("junit.xml", "report.html", "results.json")
     ]
     assert str(results.name) in err
     document = json.loads((results / "results.json").read_text(encoding="utf-8"))

@@ -108,10 +108,7 @@ def items(run_id: str, count: int) -> list[Json]:
 def large() -> list[Json]:
     """Return 5 evals (3 pages) of 3 runs (2 pages) of 5 items (3 pages) each."""
     return [
-        an_eval(
-            f"eval_{n}",
-            *(a_run(f"evalrun_{n}{k}", *items(f"{n}{k}", 5)) for k in range(3)),
-        )
+        an_eval(f"eval_{n}", *(a_run(f"evalrun_{n}{k}", *items(f"{n}{k}", 5)) for k in range(3)))
         for n in range(5)
     ]
 
@@ -424,8 +421,7 @@ def test_it_waits_as_long_as_the_api_asks(api: EvalsApi, folder: Path) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "path",
-    ["/v1/evals", "/v1/evals/eval_0/runs", "/v1/evals/eval_0/runs/evalrun_00/output_items"],
+    "path", ["/v1/evals", "/v1/evals/eval_0/runs", "/v1/evals/eval_0/runs/evalrun_00/output_items"]
 )
 def test_what_passes_is_asked_for_again(
     api: EvalsApi, folder: Path, path: str, fault: Sent

@@ -47,7 +47,7 @@ def test_every_mistake_is_shown_at_once() -> None:
         read_body(StartRun, {"trials": 0, "cases": [1], "trails": 2})
 
     assert [error["keys"] for error in caught.value.errors] == [
-        *("suite", "cases[0]", "trials", "trails"),
+        *("suite", "cases[0]", "trials", "trails")
     ]
     assert str(caught.value.detail).endswith("(3 more)")
 

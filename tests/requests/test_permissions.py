@@ -23,11 +23,7 @@ def test_an_author_token_does_not_make_up_for_missing_permissions() -> None:
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [
-        ("post", "/api/import/"),
-        ("post", "/api/import/?dry_run=true"),
-        ("put", "/api/suites/new/"),
-    ],
+    [("post", "/api/import/"), ("post", "/api/import/?dry_run=true"), ("put", "/api/suites/new/")],
 )
 def test_who_may_write_nothing_is_refused_before_the_body_is_read(method: str, path: str) -> None:
     client = make_client("author", ["evals_app.view_suite"])

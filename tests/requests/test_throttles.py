@@ -66,12 +66,8 @@ def test_refused_requests_count_too(limits: Any) -> None:
     [
         pytest.param("/api/runs/", {}, [401, 401, 429], id="no token"),
         pytest.param("/api/runs/", WRONG, [401, 401, 429], id="a wrong token"),
-        pytest.param(
-            "/api/runs/", {"HTTP_AUTHORIZATION": "Bearer"}, [401, 401, 429], id="a malformed header"
-        ),
-        pytest.param(
-            "/api/runs/", {"HTTP_X_FORWARDED_FOR": "{n}"}, [401, 401, 429], id="a forged address"
-        ),
+        ("/api/runs/", {"HTTP_AUTHORIZATION": "Bearer"}, [401, 401, 429]),
+        ("/api/runs/", {"HTTP_X_FORWARDED_FOR": "{n}"}, [401, 401, 429]),
         pytest.param("/api/runs/", {"REMOTE_ADDR": "192.0.2.{n}"}, [401] * 3, id="other addresses"),
         pytest.param("/api/nothing/", {}, [404, 404, 429], id="no such address"),
         pytest.param("/metrics", WRONG, [401, 401, 429], id="metrics"),

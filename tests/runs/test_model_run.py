@@ -417,11 +417,7 @@ TWO_BULLETS = {"type": "rubric", "criteria": "- Names the day\n- Is polite"}
 @pytest.mark.parametrize(
     ("options", "answer"),
     [
-        pytest.param(
-            {"scale": "1-5"},
-            answered(("no", ""), ("no", ""), verdict="graded", score=3),
-            id="nothing is met, and the score passes",
-        ),
+        ({"scale": "1-5"}, answered(("no", ""), ("no", ""), verdict="graded", score=3)),
         pytest.param(
             {"scale": "0-1", "threshold": 0.5},
             answered(("yes", SAID), ("no", ""), verdict="graded", score=10),
@@ -469,12 +465,7 @@ def test_a_judge_that_contradicts_itself_twice_does_not_grade(
 @pytest.mark.parametrize(
     ("changes", "flag", "notes"),
     [
-        pytest.param(
-            {"critique": "The answer is wrong: it misses the day."},
-            "against_verdict",
-            0,
-            id="its words deny what it passes",
-        ),
+        ({"critique": "The answer is wrong: it misses the day."}, "against_verdict", 0),
         pytest.param({"injection_suspected": True}, "injection", 1, id="it suspects an injection"),
     ],
 )

@@ -142,9 +142,7 @@ def test_a_cancelled_run_leaves_no_process_behind(
             },
             id="a function",
         ),
-        pytest.param(
-            {"driver": "command", "connection": {"command": OUR_COMMAND.split()}}, id="a program"
-        ),
+        {"driver": "command", "connection": {"command": OUR_COMMAND.split()}},
     ],
 )
 def test_functions_and_programs_are_agents(written: dict[str, Any]) -> None:
@@ -157,10 +155,7 @@ def test_functions_and_programs_are_agents(written: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("ceiling", "stop_reason"),
-    [
-        pytest.param("1.00", "budget", id="less than all of it"),
-        pytest.param(None, "", id="none"),
-    ],
+    [pytest.param("1.00", "budget", id="less than all of it"), pytest.param(None, "", id="none")],
 )
 def test_what_an_agent_says_that_it_costs_counts_for_the_ceiling(
     operator_code: OperatorCode, settings: Any, ceiling: str | None, stop_reason: str

@@ -37,10 +37,7 @@ def make_run() -> Run:
     fixture = Fixture.objects.create(slug="shop", name="Shop")
     text = "Returns are accepted for 30 days."
     KnowledgeChunk.objects.create(fixture=fixture, chunk_id="returns", text=text)
-    rule = {
-        "reply": ANSWER,
-        "calls": [{"tool": "knowledge.search", "args": {"query": "returns"}}],
-    }
+    rule = {"reply": ANSWER, "calls": [{"tool": "knowledge.search", "args": {"query": "returns"}}]}
     agent = make_agent("support", rules=[rule], tools=["knowledge.search"])
     suite = make_suite(["May I return books?"], agent=agent, judge_model="local/judge-1")
     suite.fixtures.add(fixture)
@@ -48,11 +45,7 @@ def make_run() -> Run:
     turn.assertions.all().delete()
     for position, mode in enumerate(["supported", "no_contradiction"]):
         Assertion.objects.create(
-            turn=turn,
-            position=position,
-            type="faithfulness",
-            threshold=0.8,
-            options={"mode": mode},
+            turn=turn, position=position, type="faithfulness", threshold=0.8, options={"mode": mode}
         )
     return finished(suite)
 

@@ -75,9 +75,7 @@ def test_a_file_that_is_uploaded_again_is_kept_for_another_day() -> None:
     assert remove_unnamed_files() == 0
 
 
-def test_a_file_that_is_named_meanwhile_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_file_that_is_named_meanwhile_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     store(b"list", b"bill")
     monkeypatch.setattr(
         # A seam between looking and removing: elsewhere it would be a race.

@@ -135,25 +135,11 @@ data: [DONE]
             {"text": "delta", "output_tokens": "usage.output_tokens"},
             id="events",
         ),
-        pytest.param(
-            URL,
-            '{"answer": "Hel"}\n{"answer": "lo."}',
-            {"format": "ndjson"},
-            {"text": "answer"},
-            id="lines",
-        ),
-        pytest.param(
-            URL, '{"output": "Hel"}\n{"output": "lo."}', {"format": "ndjson"}, {}, id="keys"
-        ),
+        (URL, '{"answer": "Hel"}\n{"answer": "lo."}', {"format": "ndjson"}, {"text": "answer"}),
+        (URL, '{"output": "Hel"}\n{"output": "lo."}', {"format": "ndjson"}, {}),
         pytest.param(URL, "data: Hel\n\ndata: lo.\n", {"format": "sse"}, {}, id="text"),
         pytest.param(URL, CHUNKS, {"format": "sse"}, {}, id="chat"),
-        pytest.param(
-            f"{SEND} '{json.dumps(CHAT | {'stream': True})}'",
-            "",
-            {"format": "sse"},
-            {},
-            id="asked for by the command",
-        ),
+        (f"{SEND} '{json.dumps(CHAT | {'stream': True})}'", "", {"format": "sse"}, {}),
     ],
 )
 def test_a_stream_is_recognised(
@@ -185,20 +171,8 @@ def test_chat_completions_are_recognised(admin_client: Client, reply: str) -> No
 @pytest.mark.parametrize(
     ("body", "reply", "request_body", "text"),
     [
-        pytest.param(
-            CHAT,
-            {"answer": "Hi."},
-            {"model": "big", "messages": "{{messages}}"},
-            "answer",
-            id="chat messages, and a reply of another shape",
-        ),
-        pytest.param(
-            {"question": "Hi"},
-            CHAT_REPLY,
-            {"question": "{{input}}"},
-            "choices[0].message.content",
-            id="a completion for a question of another shape",
-        ),
+        (CHAT, {"answer": "Hi."}, {"model": "big", "messages": "{{messages}}"}, "answer"),
+        ({"question": "Hi"}, CHAT_REPLY, {"question": "{{input}}"}, "choices[0].message.content"),
         pytest.param(
             {"input": "Hi"},
             {"output": "Hi.", "tool_calls": [{"name": "a", "arguments": "{}"}]},
@@ -264,9 +238,7 @@ def test_keys_become_variables_and_are_kept_nowhere(
     ("request_text", "reply", "word"),
     [
         pytest.param("curl -X GET " + URL, "", "GET", id="method"),
-        pytest.param(
-            "http://127.0.0.1/chat", "", "EVALS_PRIVATE_HOSTS", id="address of this machine"
-        ),
+        pytest.param("http://127.0.0.1/chat", "", "EVALS_PRIVATE_HOSTS", id="this machine"),
         pytest.param(f"{SEND} '[1]'", "", "object", id="a list"),
         pytest.param(f"{SEND} '{{\"n\": 1}}'", "", "message", id="no message"),
         pytest.param(f'{SEND} \'{{"n": "\\ud800"}}\'', "", "n", id="half a character"),

@@ -142,7 +142,7 @@ def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Clie
 
     assert saved.is_saved, saved.problems
     assert Agent.objects.get().tool_names == [
-        *("knowledge.search", "first", "second", "entity.get", "third", "entity.create"),
+        *("knowledge.search", "first", "second", "entity.get", "third", "entity.create")
     ]
 
 
@@ -296,15 +296,8 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
             id="no model",
         ),
         pytest.param(MODEL, {"temperature": "3"}, "Temperature: ", id="temperature"),
-        pytest.param(
-            MODEL, {"max_tool_rounds": "0"}, "Max tool-call rounds per turn: ", id="settings"
-        ),
-        pytest.param(
-            MODEL,
-            {"tools": ["entity.qery"]},
-            "Tools of fixtures: Select a valid choice.",
-            id="tool",
-        ),
+        (MODEL, {"max_tool_rounds": "0"}, "Max tool-call rounds per turn: "),
+        (MODEL, {"tools": ["entity.qery"]}, "Tools of fixtures: Select a valid choice."),
         pytest.param(
             HTTP,
             {"headers-key": "Authorization", "headers-kind": "text", "headers-value": "Bearer a"},
@@ -323,16 +316,9 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
             "Headers: Line 2: X-A appears twice.",
             id="header twice",
         ),
-        pytest.param(
-            HTTP, {"request": '{"a": "{{inputt}}"}'}, "Request: Unknown variable", id="request"
-        ),
+        (HTTP, {"request": '{"a": "{{inputt}}"}'}, "Request: Unknown variable"),
         pytest.param(HTTP, {"spans_wait_s": "5 s"}, "Max wait for spans (s): ", id="no spans"),
-        pytest.param(
-            HTTP,
-            {"response_tool_calls": "data", "response_name": "tool"},
-            "Text: ",
-            id="no place of the text",
-        ),
+        (HTTP, {"response_tool_calls": "data", "response_name": "tool"}, "Text: "),
         pytest.param(
             LATER,
             {"oauth_client_secret": "HOME"},
@@ -341,15 +327,8 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
         ),
         pytest.param(LATER, {"poll_job": "id"}, "Job id: Write {{job}}", id="job"),
         pytest.param(HTTP, {"poll_state": "state"}, "Interval: ", id="no interval"),
-        pytest.param(
-            HTTP, {"stream_text_events": ["a"]}, "Reply arrives: ", id="events of no stream"
-        ),
-        pytest.param(
-            OWN_JSON,
-            {"response_text": "data[*]"},
-            "Text: The path cannot be read",
-            id="path",
-        ),
+        pytest.param(HTTP, {"stream_text_events": ["a"]}, "Reply arrives: ", id="no stream"),
+        (OWN_JSON, {"response_text": "data[*]"}, "Text: The path cannot be read"),
         pytest.param(
             HTTP,
             {"system_prompt": "Be kind."},
@@ -437,10 +416,7 @@ def test_a_rule_calls_tools_with_typed_arguments(admin_client: Client) -> None:
 
     assert saved.is_saved, saved.problems
     (stored,) = Agent.objects.get().connection["rules"][0]["calls"]
-    assert stored == {
-        "tool": "entity.get",
-        "args": {"id": "5", "n": 5, "all": True, "tags": ["a"]},
-    }
+    assert stored == {"tool": "entity.get", "args": {"id": "5", "n": 5, "all": True, "tags": ["a"]}}
     assert call == "rules-0-calls-0"
 
 
@@ -533,9 +509,7 @@ def test_what_fields_cannot_express_stays_yaml(
         pytest.param({"words": " "}, "Rule 1, words", "anything", id="no words"),
         pytest.param({"match": "always"}, "Rule 1, words", "Remove", id="words for any message"),
         pytest.param({"reply": ""}, "Rule 1, then answer", "answer", id="no answer"),
-        pytest.param(
-            {"match": "pattern", "words": "("}, "Rule 1, words", "group", id="wrong pattern"
-        ),
+        pytest.param({"match": "pattern", "words": "("}, "Rule 1, words", "group", id="pattern"),
         pytest.param({"error": "Down"}, "", "both", id="answer and error"),
         pytest.param({"turn": "0"}, "Rule 1, only in turn", "1", id="turn"),
     ],

@@ -19,9 +19,7 @@ URL = "https://agent.example/chat"
             CurlRequest(URL, "", {}, [1]),
             id="several lines",
         ),
-        pytest.param(
-            f'curl -XPOST "{URL}" -H"X-A:b"', CurlRequest(URL, "POST", {"X-A": "b"}), id="joined"
-        ),
+        (f'curl -XPOST "{URL}" -H"X-A:b"', CurlRequest(URL, "POST", {"X-A": "b"})),
         pytest.param("curl agent.example", CurlRequest("http://agent.example"), id="no scheme"),
         pytest.param(
             f"curl {URL} -u me:secret -b a=b",

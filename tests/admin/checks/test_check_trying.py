@@ -36,9 +36,7 @@ def ran(case: Case, **trial: Any) -> None:
         pytest.param(contains("2 pm") | {"reply": "At 2 PM."}, "Passed", id="passed"),
         pytest.param(contains("2 pm") | {"reply": "At <b>3</b> PM."}, "Failed", id="failed"),
         pytest.param(METEOR | {"turn": "1", "expected": "a"}, "Score", id="score"),
-        pytest.param(
-            {"c-type": "tool_called", "c-opt-value": "x"}, "Ungraded", id="no calls known"
-        ),
+        pytest.param({"c-type": "tool_called", "c-opt-value": "x"}, "Ungraded", id="no calls"),
         pytest.param({"c-type": "llm_judge", "c-opt-criteria": "x"}, "Ungraded", id="judge"),
         pytest.param(METEOR, "Ungraded", id="nothing expected"),
         pytest.param({"c-type": "matches", "c-opt-value": "("}, "Pattern", id="invalid option"),

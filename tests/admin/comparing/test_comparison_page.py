@@ -26,13 +26,7 @@ BASE = {
     "d": ["failed", "passed", "failed"],
     "e": ["passed"],
 }
-HEAD = {
-    "a": ["failed"],
-    "b": ["passed"],
-    "c": ["passed"],
-    "d": ["passed"] * 3,
-    "f": ["passed"],
-}
+HEAD = {"a": ["failed"], "b": ["passed"], "c": ["passed"], "d": ["passed"] * 3, "f": ["passed"]}
 
 
 def shown(client: Client, *runs: Run, **more: str) -> Any:

@@ -183,9 +183,7 @@ def test_the_number_of_queries_does_not_depend_on_the_length(admin_client: Clien
         )
     shown(admin_client, *runs)
 
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         shown(admin_client, *runs, trials=(1, 1))
 
     assert len(queries) == 7, [query["sql"][:120] for query in queries]

@@ -78,12 +78,7 @@ def test_two_files_of_one_name_are_distinguished() -> None:
         pytest.param({"movie_mp4": PNG}, [], "cannot be shown to an agent", id="unknown kind"),
         pytest.param({"a_png": b"MZ"}, [], "does not match its file extension", id="other content"),
         pytest.param({"a_txt": b""}, [], "empty", id="empty"),
-        pytest.param(
-            {},
-            [f"{sha256_of(PNG)} {n}.png" for n in range(MAX_FILES + 1)],
-            "at most 10",
-            id="too many",
-        ),
+        ({}, [f"{sha256_of(PNG)} {n}.png" for n in range(MAX_FILES + 1)], "at most 10"),
         pytest.param({}, [f"{'0' * 64} a.png"], "no longer stored", id="removed since"),
         pytest.param({}, ["../../etc/passwd"], "Choose it again", id="made up"),
         pytest.param({}, [f"{sha256_of(PNG)} ../a.png"], "Choose it again", id="leads elsewhere"),

@@ -98,9 +98,7 @@ def test_votes_are_named_with_what_they_said() -> None:
     ("flags", "warnings", "facts"),
     [
         pytest.param([], 0, (NOT_COMPARED,), id="none"),
-        pytest.param(
-            ["injection", "unverified", "same_family"], 3, (NOT_COMPARED,), id="to look at"
-        ),
+        (["injection", "unverified", "same_family"], 3, (NOT_COMPARED,)),
         pytest.param(["uncalibrated"], 0, (NOT_COMPARED,), id="stored when it was"),
         pytest.param(["against_verdict"], 1, (NOT_COMPARED,), id="against its verdict"),
         pytest.param(["scattered"], 1, (NOT_COMPARED,), id="votes"),
@@ -185,9 +183,7 @@ def with_grades(*grades: GradeResult) -> str:
 
 
 @pytest.mark.django_db
-def test_a_grade_says_how_its_judge_agrees_with_people_as_it_is_today(
-    admin_client: Client,
-) -> None:
+def test_a_grade_says_how_its_judge_agrees_with_people_as_it_is_today(admin_client: Client) -> None:
     yardstick = make_yardstick()
     url = with_grades(judged_grade(yardstick))
     before = admin_client.get(url).content.decode()

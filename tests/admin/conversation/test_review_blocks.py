@@ -20,11 +20,7 @@ def grade(**columns: Any) -> GradeResult:
     ("columns", "agree", "disagree", "can_be_right"),
     [
         pytest.param({}, "Right", "Wrong", True, id="a verdict"),
-        pytest.param(
-            {"status": "ungraded", "passed": None, "score": None},
-            *("It passes", "It fails", True),
-            id="none",
-        ),
+        ({"status": "ungraded", "passed": None, "score": None}, *("It passes", "It fails", True)),
         pytest.param({"passed": None}, "It passes", "It fails", False, id="only a number"),
         pytest.param(
             {"passed": None, "family": "judged", "details": SCALE},

@@ -404,9 +404,7 @@ def test_a_run_outlives_its_suite(admin_client: Client) -> None:
     assert admin_client.get(LIST).status_code == 200
 
 
-def test_what_cannot_be_read_any_more_is_shown_above_its_grades(
-    admin_client: Client,
-) -> None:
+def test_what_cannot_be_read_any_more_is_shown_above_its_grades(admin_client: Client) -> None:
     execution = make_execution(make_run(["passed"]), grades=[make_grade(1, reason="Kept.")])
     Transcript.objects.filter(pk=execution.pk).update(trial={"turns": "of another shape"})
 

@@ -24,9 +24,7 @@ from evals_app.library.changes.import_report import ObjectChange
             "case “Who's there?”, turn 1, expected answer",
             id="an answer",
         ),
-        pytest.param(
-            "cases[2].turns[1].assertions[0].value", "case 3, turn 2, check 1, value", id="a check"
-        ),
+        ("cases[2].turns[1].assertions[0].value", "case 3, turn 2, check 1, value"),
         pytest.param('cases["a.b [1] \\"c\\""].tags[0]', 'case “a.b [1] "c"”, tags, 1', id="signs"),
         pytest.param("cases.cases.user", "case “cases”, message", id="a name like a key"),
         pytest.param("cases", "cases", id="a list as a whole"),

@@ -155,9 +155,7 @@ def test_a_table_that_names_no_agent_is_a_question_not_a_mistake(admin_client: C
     ("name", "row"),
     [
         pytest.param("exam.jsonl", {"question": "Hi", "answer": "Hello"}, id="data set"),
-        pytest.param(
-            "samples.jsonl", {"input": "Hi", "ideal": "Hello"}, id="samples of OpenAI Evals"
-        ),
+        pytest.param("samples.jsonl", {"input": "Hi", "ideal": "Hello"}, id="OpenAI Evals"),
     ],
 )
 def test_rows_of_json_ask_for_their_agent_too(
@@ -441,9 +439,7 @@ def test_one_mistake_keeps_everything_out_and_is_shown_with_its_place(
     [
         pytest.param("ping.yaml", b"name: ping\nturns: [{content: Hi}]\n", id="Lobu"),
         pytest.param("agent.yaml", b"name: x\ntest_cases: [{input: Hi}]\n", id="HoloDeck"),
-        pytest.param(
-            "promptfooconfig.yaml", b"prompts: [Hi]\ntests: [{vars: {}}]\n", id="promptfoo"
-        ),
+        ("promptfooconfig.yaml", b"prompts: [Hi]\ntests: [{vars: {}}]\n"),
     ],
 )
 def test_no_option_of_a_command_is_asked_for(

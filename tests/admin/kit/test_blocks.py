@@ -99,14 +99,8 @@ def test_a_request_made_by_hand_is_read_as_far_as_it_makes_sense(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        pytest.param(
-            {"f-data-value": ["begins", "begins", "[1"]}, "Line 2, fields: Line 1: ", id="value"
-        ),
-        pytest.param(
-            {"f-data-key": ["begins", "begins", ""]},
-            "Line 2, fields: Line 1: field is missing.",
-            id="name",
-        ),
+        ({"f-data-value": ["begins", "begins", "[1"]}, "Line 2, fields: Line 1: "),
+        ({"f-data-key": ["begins", "begins", ""]}, "Line 2, fields: Line 1: field is missing."),
     ],
 )
 def test_a_wrong_line_is_refused_with_its_place(

@@ -35,8 +35,7 @@ def test_columns_of_different_length_lose_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "tags"),
-    [("", []), ("a", ["a"]), (" b , a,, b", ["b", "a"]), (",", [])],
+    ("text", "tags"), [("", []), ("a", ["a"]), (" b , a,, b", ["b", "a"]), (",", [])]
 )
 def test_tags_are_separated_by_commas(text: str, tags: list[str]) -> None:
     assert TagsField().clean(text) == tags

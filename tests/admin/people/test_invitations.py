@@ -46,9 +46,7 @@ def try_link(link: str) -> str:
     return response.headers.get("Location", "")
 
 
-def test_an_invited_person_sets_a_password_with_the_link_and_signs_in(
-    admin_client: Client,
-) -> None:
+def test_an_invited_person_sets_a_password_with_the_link_and_signs_in(admin_client: Client) -> None:
     page = invite(admin_client, email="ann@example.org")
 
     person = User.objects.get(username="ann-smith")

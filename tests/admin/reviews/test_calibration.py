@@ -102,9 +102,7 @@ def test_few_labels_have_no_kappa_and_no_corrected_rate(admin_client: Client) ->
     assert context["corrected"] == ""
 
 
-def test_a_criterion_without_labels_says_so_and_offers_nothing_to_try(
-    admin_client: Client,
-) -> None:
+def test_a_criterion_without_labels_says_so_and_offers_nothing_to_try(admin_client: Client) -> None:
     text = page_of(admin_client, make_yardstick()).content.decode()
 
     assert "not yet compared with people" in text

@@ -50,11 +50,7 @@ def test_a_run_that_stops_already_cannot_be_cancelled(admin_client: Client) -> N
     [
         pytest.param(["passed"] * 2, ["Re-run all 2 cases"], id="nothing went wrong"),
         pytest.param(["failed"], ["Re-run 1 failed case", "Re-run the case"], id="failed"),
-        pytest.param(
-            ["errored"],
-            ["Re-run 1 case that errored or did not run", "Re-run the case"],
-            id="errored",
-        ),
+        (["errored"], ["Re-run 1 case that errored or did not run", "Re-run the case"]),
         pytest.param(
             ["errored", "cancelled"],
             ["Re-run 2 cases that errored or did not run", "Re-run all 2 cases"],

@@ -104,9 +104,7 @@ def test_what_is_running_shows_age_attempt_and_worker() -> None:
     [
         pytest.param(-1, True, "Worker crashed, retry by ", id="the reaper comes"),
         pytest.param(-15, True, "Worker crashed, retry is overdue", id="the reaper is late"),
-        pytest.param(
-            -1, False, "Worker crashed, retry once a worker is running", id="nobody comes"
-        ),
+        pytest.param(-1, False, "Worker crashed, retry once a worker is running", id="nobody"),
     ],
 )
 def test_past_its_lease_a_worker_is_lost(

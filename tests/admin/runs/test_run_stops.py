@@ -41,15 +41,8 @@ def test_what_was_spent_so_far(money: dict[str, str], expected: str) -> None:
     [
         pytest.param(["passed"], "", "", id="complete"),
         pytest.param(["passed", "cancelled"], "cancelled", "was cancelled", id="cancelled"),
-        pytest.param(
-            ["passed", "not_run"], "deadline", "1 conversation did not run.", id="out of time"
-        ),
-        pytest.param(
-            ["passed", "not_run", "not_run"],
-            "budget",
-            "2 conversations did not run.",
-            id="out of budget",
-        ),
+        (["passed", "not_run"], "deadline", "1 conversation did not run."),
+        (["passed", "not_run", "not_run"], "budget", "2 conversations did not run."),
     ],
 )
 def test_why_a_run_was_stopped(states: list[str], reason: str, expected: str) -> None:
@@ -115,12 +108,7 @@ def test_every_reason_to_stop_is_shown_while_it_stops() -> None:
             "$5.00",
             id="below it",
         ),
-        pytest.param(
-            {"stop_reason": "deadline"},
-            False,
-            "no limit",
-            id="without one",
-        ),
+        pytest.param({"stop_reason": "deadline"}, False, "no limit", id="without one"),
     ],
 )
 def test_the_ceiling_is_asked_for_where_it_must_change(

@@ -33,12 +33,8 @@ def make_provider(**changes: Any) -> Provider:
     [
         pytest.param({}, "sk-secret", "PROVIDER_MY_KEY is set", id="set"),
         pytest.param({}, None, "PROVIDER_MY_KEY is not set", id="not set"),
-        pytest.param(
-            {"api_key_env": "", "kind": "groq"}, None, "GROQ_API_KEY is not set", id="usual"
-        ),
-        pytest.param(
-            {"api_key_env": "", "kind": "ollama"}, None, "No key needed", id="none needed"
-        ),
+        ({"api_key_env": "", "kind": "groq"}, None, "GROQ_API_KEY is not set"),
+        ({"api_key_env": "", "kind": "ollama"}, None, "No key needed"),
     ],
 )
 def test_the_page_says_whether_the_key_is_set_and_never_what_it_is(
@@ -83,14 +79,8 @@ def test_saving_a_provider_as_it_is_changes_nothing(admin_client: Client) -> Non
         pytest.param({"api_key_env": "sk-ant-1"}, "Variable with the key: ", id="a key"),
         pytest.param({"max_concurrency": "0"}, "Parallel calls: ", id="none at once"),
         pytest.param({"kind": "magic"}, "Kind: Select a valid choice.", id="kind"),
-        pytest.param(
-            {"kind": "azure_openai", "base_url": ""},
-            "Base URL: Azure OpenAI needs a base URL",
-            id="no address",
-        ),
-        pytest.param(
-            {"api_key_env": "EVALWELL_SECRET_KEY"}, "Variable with the key: ", id="variable"
-        ),
+        ({"kind": "azure_openai", "base_url": ""}, "Base URL: Azure OpenAI needs a base URL"),
+        ({"api_key_env": "EVALWELL_SECRET_KEY"}, "Variable with the key: "),
         pytest.param({"base_url": "http://127.0.0.1:8162/v1"}, "Base URL: 127.0.0.1", id="here"),
         pytest.param({"base_url": "http://a.example/"}, "Base URL: A key is sent", id="in clear"),
         pytest.param(
@@ -129,18 +119,8 @@ def test_the_form_names_the_variables_that_are_permitted(admin_client: Client) -
             ],
             id="openai",
         ),
-        pytest.param(
-            "ollama",
-            [
-                "http://localhost:11434/v1",
-                "needs none",
-                "Leave blank for max_tokens.",
-            ],
-            id="ollama",
-        ),
-        pytest.param(
-            "azure_openai", ["https://NAME.openai.azure.com/openai/v1/ of your own"], id="azure"
-        ),
+        ("ollama", ["http://localhost:11434/v1", "needs none", "Leave blank for max_tokens."]),
+        ("azure_openai", ["https://NAME.openai.azure.com/openai/v1/ of your own"]),
         pytest.param("scripted", ["By default the address of its kind"], id="no API"),
     ],
 )
@@ -177,14 +157,8 @@ def said_after(client: Client, response: Any) -> str:
     ("fields", "sentence"),
     [
         pytest.param({"what": "answer", "model": "gpt-test"}, "It replied “Yes.”", id="answer"),
-        pytest.param(
-            {"what": "embedding", "model": "embed-1"}, "embed-1 gave a vector of 2", id="embedding"
-        ),
-        pytest.param(
-            {"what": "embedding"},
-            "text-embedding-3-small gave a vector of 2",
-            id="the usual embedding",
-        ),
+        ({"what": "embedding", "model": "embed-1"}, "embed-1 gave a vector of 2"),
+        ({"what": "embedding"}, "text-embedding-3-small gave a vector of 2"),
     ],
 )
 def test_a_provider_is_tried_with_one_call(
@@ -410,10 +384,7 @@ def test_two_prices_may_change_places(admin_client: Client) -> None:
         pytest.param([({"model": "a*b"}, "Price 2, model: A * ")], id="star"),
         pytest.param([({"cache_write_1h_usd": "2000000"}, "Price 2, cache write")], id="too dear"),
         pytest.param([({"model": "claude-haiku-5-5"}, "Price 2, model: ")], id="twice"),
-        pytest.param(
-            [({"above_prompt_tokens": "5"}, "Price 2, applies above (prompt tokens): ")],
-            id="only long prompts",
-        ),
+        [({"above_prompt_tokens": "5"}, "Price 2, applies above (prompt tokens): ")],
     ],
 )
 def test_a_wrong_price_is_refused_with_its_row_and_field(

@@ -72,7 +72,7 @@ def test_agents_and_models_are_combined(admin_client: Client, suite: Suite) -> N
     start(admin_client, suite, agents=agents, models=["local/a, local/b"])
 
     assert sorted(Run.objects.values_list("agent_slug", "model")) == [
-        *(("clerk", "local/a"), ("clerk", "local/b"), ("second", "local/a"), ("second", "local/b")),
+        *(("clerk", "local/a"), ("clerk", "local/b"), ("second", "local/a"), ("second", "local/b"))
     ]
 
 

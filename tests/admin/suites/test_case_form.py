@@ -221,10 +221,7 @@ def test_rows_are_saved_in_the_order_of_the_screen(admin_client: Client) -> None
 
 
 def test_a_removed_turn_takes_its_checks_along_even_if_they_are_wrong(admin_client: Client) -> None:
-    turns = [
-        {"user": "one", "assertions": [CONTAINS]},
-        {"user": "two", "assertions": [CONTAINS]},
-    ]
+    turns = [{"user": "one", "assertions": [CONTAINS]}, {"user": "two", "assertions": [CONTAINS]}]
     case = write_case(turns=turns)
     page = page_of(admin_client, case)
     page.check(CHECKS, "matches", opt__value="(")

@@ -75,9 +75,7 @@ def test_a_stored_case_offers_no_templates(admin_client: Client) -> None:
             ["[A question", "[words of"],
             id="inside of a message",
         ),
-        pytest.param(
-            "refusal", {"turns__0__user": "Where does Ann live?"}, ["[a detail"], id="a check"
-        ),
+        ("refusal", {"turns__0__user": "Where does Ann live?"}, ["[a detail"]),
         pytest.param(
             "look-up",
             {"turns__0__user": "[Is 1001 in a list?]", "turns__0__expected": "[1]"},

@@ -53,10 +53,7 @@ def test_a_case_shows_what_it_asks_and_how_it_did(admin_client: Client) -> None:
     zebra, ant, new = shown.values()
     assert list(shown) == ["Zebra", "Ant", "New"]
     assert (zebra.first, zebra.turns, zebra.checks) == ("Where is my order?", "1 turn", "1 check")
-    assert ("Failed" in zebra.badge, zebra.rate.replace("\u00a0", " ")) == (
-        True,
-        "50 % (1 of 2)",
-    )
+    assert ("Failed" in zebra.badge, zebra.rate.replace("\u00a0", " ")) == (True, "50 % (1 of 2)")
     assert ("Passed" in ant.badge, new.badge, new.rate) == (True, "", "")
 
 
@@ -234,8 +231,7 @@ def test_chosen_cases_run_and_the_verdict_of_the_suite_stays(admin_client: Clien
 
 
 @pytest.mark.parametrize(
-    ("place", "after"),
-    [("1", "bdac"), ("2", "abdc"), ("4", "acbd"), ("99", "acbd")],
+    ("place", "after"), [("1", "bdac"), ("2", "abdc"), ("4", "acbd"), ("99", "acbd")]
 )
 def test_cases_take_another_place_in_their_order(
     admin_client: Client, place: str, after: str

@@ -66,9 +66,7 @@ def test_tools_answer_as_recorded_if_wished(execution: Execution) -> None:
     [
         pytest.param({"name": "Where is it"}, 422, "name", id="a name that is taken"),
         pytest.param({"suite": "refund"}, 422, "suite", id="no such suite"),
-        pytest.param(
-            {"suite": "refunds", "canned_tools": True}, 422, "suite", id="no suite of a copy"
-        ),
+        pytest.param({"suite": "refunds", "canned_tools": True}, 422, "suite", id="not a copy"),
         pytest.param({"keys": ["turn-1-call-9"]}, 400, "keys[0]", id="no such key"),
         pytest.param({"keys": "turn-1-call-1"}, 400, "keys", id="no list"),
         pytest.param({"color": 1}, 400, "color", id="an unknown key"),

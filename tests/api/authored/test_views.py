@@ -47,9 +47,7 @@ PINNED = "https://shop.example.org"
     ("changes", "place"),
     [
         pytest.param({"url": f"{PINNED}/chat", "headers": KEY}, None, id="its own host"),
-        pytest.param(
-            {"url": "https://evil.example/x", "headers": KEY}, "headers.Authorization", id="another"
-        ),
+        ({"url": "https://evil.example/x", "headers": KEY}, "headers.Authorization"),
         pytest.param(
             {
                 "url": f"{PINNED}/chat",

@@ -40,10 +40,7 @@ def test_a_reader_learns_what_a_run_would_take_and_starts_none(client: APIClient
     assert answer == {
         "conversations": 4,
         "calls": {"agent": 0, "judge": 0},
-        "tokens": {
-            "agent": {"prompt": 0, "response": 0},
-            "judge": {"prompt": 0, "response": 0},
-        },
+        "tokens": {"agent": {"prompt": 0, "response": 0}, "judge": {"prompt": 0, "response": 0}},
         "cost_usd": {"low": 0.0, "high": 0.0},
         "month_left_usd": None,
         "unpriced": [],

@@ -196,9 +196,7 @@ def test_runs_are_listed_newest_first(client: APIClient) -> None:
         pytest.param({"verdict": "passed", "suite": "refunds"}, ["passed"], id="two"),
         pytest.param({"is_whole": "false"}, ["failed"], id="not whole"),
         pytest.param({"is_whole": "true", "status": "finished"}, ["other", "passed"], id="whole"),
-        pytest.param(
-            {"created_after": "2030-01-01T00:00:00Z"}, ["other", "open", "failed"], id="after"
-        ),
+        ({"created_after": "2030-01-01T00:00:00Z"}, ["other", "open", "failed"]),
         pytest.param({"created_before": "2030-01-01T00:00:00+01:00"}, ["passed"], id="before"),
     ],
 )
@@ -284,8 +282,7 @@ def test_a_made_up_cursor_is_refused(client: APIClient, text: str, status: int) 
 
 
 def test_a_list_has_a_fixed_number_of_queries(
-    client: APIClient,
-    django_assert_num_queries: Any,
+    client: APIClient, django_assert_num_queries: Any
 ) -> None:
     for _ in range(5):
         make_run(["passed", "failed"])
@@ -385,9 +382,7 @@ def test_executions_are_listed_in_the_order_of_the_cases(
 
 
 def test_a_list_of_executions_reads_no_transcripts(
-    client: APIClient,
-    run: Run,
-    django_assert_num_queries: Any,
+    client: APIClient, run: Run, django_assert_num_queries: Any
 ) -> None:
     with django_assert_num_queries(3) as asked:  # the token, the run, the page
         client.get(f"/api/runs/{run.pk}/executions/")

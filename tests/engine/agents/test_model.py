@@ -227,19 +227,11 @@ async def test_a_setting_that_the_model_refuses_is_noted_once(talk: Talk) -> Non
 @pytest.mark.parametrize(
     ("reply", "error"),
     [
-        pytest.param(
-            Reply(stop="refusal", category="cyber"),
-            "The model refused to answer (cyber).",
-            id="why",
-        ),
+        (Reply(stop="refusal", category="cyber"), "The model refused to answer (cyber)."),
         pytest.param(Reply(stop="refusal"), "The model refused to answer.", id="refused"),
         pytest.param(Reply(""), "The agent's reply is empty.", id="nothing"),
         pytest.param(Reply(" \n"), "The agent's reply is empty.", id="blank"),
-        pytest.param(
-            Reply(thinking="Hm.", stop="max_tokens"),
-            "The agent's reply is empty.",
-            id="only thoughts",
-        ),
+        (Reply(thinking="Hm.", stop="max_tokens"), "The agent's reply is empty."),
         pytest.param(
             Reply("So", stop="model_context_window_exceeded"),
             "The conversation is too long for the model.",
@@ -344,8 +336,7 @@ async def test_calls_in_a_reply_that_was_cut_are_neither_run_nor_sent_back(
 
 
 @pytest.mark.parametrize(
-    ("rounds", "limit", "is_fine"),
-    [(1, 1, True), (2, 2, True), (2, 1, False), (9, 3, False)],
+    ("rounds", "limit", "is_fine"), [(1, 1, True), (2, 2, True), (2, 1, False), (9, 3, False)]
 )
 async def test_tools_are_called_for_at_most_so_many_rounds(
     talk: Talk, rounds: int, limit: int, *, is_fine: bool

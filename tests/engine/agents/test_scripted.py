@@ -24,10 +24,7 @@ def rules(*written: dict[str, Any]) -> list[ScriptedRule]:
 
 
 async def respond(
-    message: str,
-    *written: dict[str, Any],
-    index: int = 1,
-    world: Any = None,
+    message: str, *written: dict[str, Any], index: int = 1, world: Any = None
 ) -> Exchange:
     toolbox = Toolbox(["entity.query", "entity.get", "entity.update"], world=world or make_world())
     exchange = Exchange(index, message, 60)

@@ -157,9 +157,7 @@ def test_a_dotted_path_leads_into_data(path: str, value: Any) -> None:
         pytest.param({"a": 1}, {"a": True}, {"a": (1, True)}, id="true is no number"),
         pytest.param({}, {"a": None}, {"a": (ABSENT, None)}, id="null is a value"),
         pytest.param({"a": 1}, {}, {"a": (1, ABSENT)}, id="gone"),
-        pytest.param(
-            {"a": {"b": 1, "c": 1}}, {"a": {"b": 2, "c": 1}}, {"a.b": (1, 2)}, id="inside a field"
-        ),
+        ({"a": {"b": 1, "c": 1}}, {"a": {"b": 2, "c": 1}}, {"a.b": (1, 2)}),
         pytest.param({"a": [1]}, {"a": [1, 2]}, {"a": ([1], [1, 2])}, id="a list is one field"),
         pytest.param({"a": {"b": 1}}, {"a": 1}, {"a": ({"b": 1}, 1)}, id="another kind"),
         pytest.param({"a": {}}, {"a": {}}, {}, id="nothing"),

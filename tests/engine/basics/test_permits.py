@@ -12,9 +12,7 @@ from tests.engine.permitting import permitting
         pytest.param("graders_of_others", False, id="only begins like it"),
         pytest.param("os", False, id="another"),
         pytest.param("evals_app.engine.examples.graders", True, id="shipped with this program"),
-        pytest.param(
-            "evals_app.engine.basics.permits", False, id="of this program, but no example"
-        ),
+        pytest.param("evals_app.engine.basics.permits", False, id="of this program, no example"),
     ],
 )
 def test_a_module_permits_itself_and_what_lies_below(module: str, *, is_permitted: bool) -> None:

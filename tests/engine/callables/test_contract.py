@@ -43,9 +43,7 @@ class Half:
             written(1.0, passed=False, reason="Because.", details={"n": [1, 2]}),
             id="a whole result",
         ),
-        pytest.param(
-            GraderResult(score=True), written(1.0), id="true as the score decides nothing"
-        ),
+        pytest.param(GraderResult(score=True), written(1.0), id="true, as no score decides"),
         pytest.param(SimpleNamespace(score=0.5), written(0.5), id="a result of another class"),
     ],
 )
@@ -78,17 +76,11 @@ class _Other:
         pytest.param(1 + 1e-8, "score is 1.00000001; expected", id="more than rounding"),
         pytest.param(-0.5, "score is -0.5; expected", id="below the scale"),
         pytest.param(_Other(score="good"), "score is 'good'; expected a number", id="a word"),
-        pytest.param(
-            _Other(passed=1), "passed is 1; expected True, False or None", id="1 for True"
-        ),
+        (_Other(passed=1), "passed is 1; expected True, False or None"),
         pytest.param(_Other(passed="yes"), "passed is 'yes'", id="yes for True"),
         pytest.param(_Other(details=["a"]), r"details is \['a'\]; expected a dict", id="a list"),
-        pytest.param(
-            _Other(details={"at": object()}), "details cannot be written as JSON", id="no JSON"
-        ),
-        pytest.param(
-            _Other(details={"at": math.nan}), "details cannot be written as JSON", id="NaN"
-        ),
+        (_Other(details={"at": object()}), "details cannot be written as JSON"),
+        (_Other(details={"at": math.nan}), "details cannot be written as JSON"),
     ],
 )
 def test_anything_else_is_refused_with_what_was_expected(result: Any, message: str) -> None:

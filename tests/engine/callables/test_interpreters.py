@@ -84,8 +84,7 @@ async def test_processes_of_two_interpreters_are_not_mixed(operator_code: Operat
 
 @pytest.mark.usefixtures("permitted")
 @pytest.mark.parametrize(
-    ("interpreter", "words"),
-    [("thiers", "Did you mean 'theirs'?"), ("gone", "not an executable")],
+    ("interpreter", "words"), [("thiers", "Did you mean 'theirs'?"), ("gone", "not an executable")]
 )
 def test_an_interpreter_that_is_not_there_is_refused(
     operator_code: OperatorCode, interpreter: str, words: str

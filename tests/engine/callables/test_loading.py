@@ -54,17 +54,9 @@ def load_from(code: OperatorCode, reference: str, purpose: Purpose = "grader") -
         pytest.param("it = lambda context: 1", id="a lambda"),
         pytest.param("def it(context, *, strict=False): ...", id="with an option"),
         pytest.param("def it(*args): ...", id="any arguments"),
-        pytest.param(
-            "it = type('Grader', (), {'__call__': lambda self, context: 1})()",
-            id="an object that can be called",
-        ),
-        pytest.param(
-            "from functools import partial; it = partial(lambda word, context: 1, 'hello')",
-            id="a part of a function",
-        ),
-        pytest.param(
-            "from functools import cache; it = cache(lambda context: 1)", id="a decorated function"
-        ),
+        "it = type('Grader', (), {'__call__': lambda self, context: 1})()",
+        "from functools import partial; it = partial(lambda word, context: 1, 'hello')",
+        "from functools import cache; it = cache(lambda context: 1)",
     ],
 )
 def test_what_can_be_called_with_a_context_is_a_grader(
@@ -88,11 +80,7 @@ def test_what_can_be_called_with_a_context_is_a_grader(
             "defined in the module subprocess",
             id="a part of another's function",
         ),
-        pytest.param(
-            "import logging; it = logging.getLogger('x').info",
-            "defined in the module logging",
-            id="a method of another's",
-        ),
+        ("import logging; it = logging.getLogger('x').info", "defined in the module logging"),
     ],
 )
 def test_what_no_grader_could_be_is_refused(
@@ -129,16 +117,10 @@ def test_a_module_that_needs_a_missing_one_raises_as_it_is(operator_code: Operat
         pytest.param("def it(input): return input", "Hello", id="by its name"),
         pytest.param("def it(message): return message", "Hello", id="by its place"),
         pytest.param("def it(message, /): return message", "Hello", id="by its place alone"),
-        pytest.param(
-            "def it(case, input): return [case, input]", ["Greeting", "Hello"], id="in any order"
-        ),
-        pytest.param(
-            "def it(question, history): return [question, len(history)]", ["Hello", 1], id="both"
-        ),
+        ("def it(case, input): return [case, input]", ["Greeting", "Hello"]),
+        ("def it(question, history): return [question, len(history)]", ["Hello", 1]),
         pytest.param("def it(*, input, channel): return channel", "api", id="keywords alone"),
-        pytest.param(
-            "def it(**told): return sorted(told)", sorted(AGENT_FIELDS), id="everything by name"
-        ),
+        ("def it(**told): return sorted(told)", sorted(AGENT_FIELDS)),
         pytest.param(
             "def it(message, **told): return [message, *sorted(told)]",
             ["Hello", *sorted(set(AGENT_FIELDS) - {"input"})],
@@ -146,20 +128,10 @@ def test_a_module_that_needs_a_missing_one_raises_as_it_is(operator_code: Operat
         ),
         pytest.param("def it(message=''): return message", "Hello", id="with a default"),
         pytest.param("def it(*words): return words", ("Hello",), id="any number of them"),
-        pytest.param(
-            "def it(client=None, **told): return [client, told['input']]",
-            [None, "Hello"],
-            id="an option before all the rest",
-        ),
+        ("def it(client=None, **told): return [client, told['input']]", [None, "Hello"]),
         pytest.param("def it(): return 1", 1, id="nothing"),
-        pytest.param(
-            "def it(input, temperature=0.5): return temperature", 0.5, id="an option of its own"
-        ),
-        pytest.param(
-            "it = type('Agent', (), {'__call__': lambda self, message: message})()",
-            "Hello",
-            id="an object that can be called",
-        ),
+        ("def it(input, temperature=0.5): return temperature", 0.5),
+        ("it = type('Agent', (), {'__call__': lambda self, message: message})()", "Hello"),
     ],
 )
 def test_an_agent_is_given_what_it_has_parameters_for(
@@ -174,14 +146,8 @@ def test_an_agent_is_given_what_it_has_parameters_for(
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        pytest.param(
-            "def it(input, histroy): ...",
-            "an unknown parameter 'histroy'. Did you mean 'history'?",
-            id="misspelt",
-        ),
-        pytest.param(
-            "def it(input, model): ...", "Known: input, history, session_id", id="another"
-        ),
+        ("def it(input, histroy): ...", "an unknown parameter 'histroy'. Did you mean 'history'?"),
+        ("def it(input, model): ...", "Known: input, history, session_id"),
         pytest.param("def it(client, input): ...", "parameter 'client'", id="before the message"),
     ],
 )

@@ -162,17 +162,9 @@ def body(statements: str) -> str:
             r"ended its process \(signal SIGSEGV\)",
             id="it crashes the process",
         ),
-        pytest.param(
-            body("raise type('Odd', (Exception,), {'__str__': lambda _: 1 / 0})"),
-            r"failed: Odd \(",
-            id="what it raises cannot be written",
-        ),
+        (body("raise type('Odd', (Exception,), {'__str__': lambda _: 1 / 0})"), r"failed: Odd \("),
         pytest.param(body("it(context)"), "failed: RecursionError", id="it never comes to an end"),
-        pytest.param(
-            body("return [1]"),
-            r"failed: TypeError: it returned \[1\]; expected a GraderResult",
-            id="it returns no grade",
-        ),
+        (body("return [1]"), r"failed: TypeError: it returned \[1\]; expected a GraderResult"),
         pytest.param(
             "from evals_app.engine.callables import GraderResult as R\n"
             + body("return R(1.0, details={'text': 'x' * 1_000_000})"),
@@ -184,16 +176,8 @@ def body(statements: str) -> str:
             r"ZeroDivisionError: .* It printed: closed",
             id="it closes its output",
         ),
-        pytest.param(
-            "raise ImportError('no licence')",
-            r"failed: ImportError: no licence \(",
-            id="its module raises",
-        ),
-        pytest.param(
-            "import os; os._exit(1)",
-            r"ended its process \(exit code 1\)",
-            id="its module ends the process",
-        ),
+        ("raise ImportError('no licence')", r"failed: ImportError: no licence \("),
+        ("import os; os._exit(1)", r"ended its process \(exit code 1\)"),
     ],
 )
 async def test_what_fails_is_an_error_and_the_next_call_works(
@@ -213,10 +197,7 @@ async def test_what_fails_is_an_error_and_the_next_call_works(
         pytest.param("while True: pass", id="a loop"),
         pytest.param("time.sleep(60)", id="sleep"),
         pytest.param("sum(range(10**12))", id="a loop in C, deaf to everything"),
-        pytest.param(
-            "signal.pthread_sigmask(signal.SIG_SETMASK, range(1, 64)); time.sleep(60)",
-            id="deaf to every signal",
-        ),
+        "signal.pthread_sigmask(signal.SIG_SETMASK, range(1, 64)); time.sleep(60)",
         pytest.param("subprocess.run(['sleep', '60'])", id="a program"),
     ],
 )

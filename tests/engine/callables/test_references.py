@@ -107,9 +107,7 @@ def test_callables_share_the_time_that_all_of_them_have(operator_code: OperatorC
     assert problems[1].startswith(f"There was no time left to import {quick}")
 
 
-def test_a_module_that_leaves_a_thread_running_can_be_imported(
-    operator_code: OperatorCode,
-) -> None:
+def test_a_module_that_leaves_a_thread_running_can_be_imported(operator_code: OperatorCode) -> None:
     reference = operator_code.function(
         """
         import threading, time

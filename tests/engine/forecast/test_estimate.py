@@ -54,14 +54,7 @@ def guess(
         pytest.param(make_case(TEN), {}, 1, 10, REPLY_TOKENS, id="one turn"),
         pytest.param(make_case("x"), {}, 1, 1, REPLY_TOKENS, id="rounded up"),
         pytest.param(make_case("語" * 4), {}, 1, 3, REPLY_TOKENS, id="bytes, not characters"),
-        pytest.param(
-            make_case(TEN, TEN),
-            {},
-            2,
-            10 + (10 + REPLY_TOKENS + 10),
-            2 * REPLY_TOKENS,
-            id="the second turn sends the first one again",
-        ),
+        (make_case(TEN, TEN), {}, 2, 10 + (10 + REPLY_TOKENS + 10), 2 * REPLY_TOKENS),
         pytest.param(
             make_case(TEN, TEN),
             {"system_prompt": TEN},
@@ -70,14 +63,7 @@ def guess(
             2 * REPLY_TOKENS,
             id="each call sends the system prompt",
         ),
-        pytest.param(
-            make_case(TEN, history=[{"role": "user", "content": TEN}]),
-            {},
-            1,
-            20,
-            REPLY_TOKENS,
-            id="history",
-        ),
+        (make_case(TEN, history=[{"role": "user", "content": TEN}]), {}, 1, 20, REPLY_TOKENS),
         pytest.param(
             make_case(TEN),
             {"tools": 1},
@@ -86,14 +72,7 @@ def guess(
             TOOL_REQUEST_TOKENS + REPLY_TOKENS,
             id="a round of tools",
         ),
-        pytest.param(
-            make_case(TEN),
-            {"settings": {"max_output_tokens": 30}},
-            1,
-            10,
-            30,
-            id="no reply is longer than the agent may write",
-        ),
+        (make_case(TEN), {"settings": {"max_output_tokens": 30}}, 1, 10, 30),
         pytest.param(
             make_case(TEN),
             {"model": {"provider": "anthropic", "name": "m", "max_tokens": 20}},
@@ -125,9 +104,7 @@ def test_calls_and_tokens_of_a_model_follow_from_the_text(
         pytest.param({"reply": "Yes.", "delay_ms": 1500}, {}, 3, id="each turn"),
         pytest.param({"reply": "Yes.", "delay_ms": 1500, "turn": 2}, {}, 1.5, id="one turn"),
         pytest.param({"reply": "Yes.", "delay_ms": 1500, "when": "no"}, {}, 0, id="no match"),
-        pytest.param(
-            {"reply": "Yes.", "delay_ms": 9000}, {"turn_timeout_s": 2}, 4, id="cut by the timeout"
-        ),
+        pytest.param({"reply": "Yes.", "delay_ms": 9000}, {"turn_timeout_s": 2}, 4, id="timed out"),
     ],
 )
 def test_a_script_calls_no_model_and_takes_its_delays(
@@ -160,20 +137,10 @@ def judged_case(*turns: dict[str, Any], **changes: Any) -> CaseSpec:
         pytest.param(judged_case({"assertions": [JUDGED]}), 1, id="a reply"),
         pytest.param(judged_case({"assertions": [JUDGED, JUDGED]}), 2, id="two checks"),
         pytest.param(judged_case({"assertions": [{"type": "faithfulness"}]}), 2, id="faithfulness"),
-        pytest.param(
-            judged_case({"assertions": [{"type": "geval", "criteria": "x", "votes": 3}]}),
-            3,
-            id="votes of G-Eval",
-        ),
-        pytest.param(
-            judged_case({"assertions": []}, final_assertions=[JUDGED]), 1, id="the conversation"
-        ),
-        pytest.param(
-            judged_case({"assertions": [JUDGED | {"enabled": False}]}), 0, id="a check that is off"
-        ),
-        pytest.param(
-            judged_case({"assertions": [{"type": "contains", "value": "x"}]}), 0, id="no judge"
-        ),
+        (judged_case({"assertions": [{"type": "geval", "criteria": "x", "votes": 3}]}), 3),
+        (judged_case({"assertions": []}, final_assertions=[JUDGED]), 1),
+        (judged_case({"assertions": [JUDGED | {"enabled": False}]}), 0),
+        (judged_case({"assertions": [{"type": "contains", "value": "x"}]}), 0),
     ],
 )
 def test_each_judged_check_is_one_question(case: CaseSpec, questions: int) -> None:
@@ -203,9 +170,7 @@ def test_judges_are_asked_side_by_side() -> None:
     ("way", "options", "judges"),
     [
         pytest.param({"way": "judge", "model": "other/x"}, {}, ("other/x",), id="by a judge"),
-        pytest.param(
-            {"way": "judge", "model": "other/x"}, {"embedding_model": "a/b"}, (), id="its own model"
-        ),
+        ({"way": "judge", "model": "other/x"}, {"embedding_model": "a/b"}, ()),
         pytest.param({"way": "embeddings", "model": "other/x"}, {}, (), id="by embeddings"),
         pytest.param({"way": "words"}, {}, (), id="by words"),
     ],

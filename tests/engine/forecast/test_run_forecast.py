@@ -137,9 +137,7 @@ def test_calls_a_minute_bound_the_duration(a_minute: int, low: float | None) -> 
     free = forecast((make_case(TEN), 6), concurrency=6)
 
     estimate = forecast(
-        (make_case(TEN), 6),
-        concurrency=6,
-        providers=[make_provider(requests_per_minute=a_minute)],
+        (make_case(TEN), 6), concurrency=6, providers=[make_provider(requests_per_minute=a_minute)]
     )
 
     assert free.duration_s is not None
@@ -329,10 +327,7 @@ def test_who_is_not_asked_needs_no_price() -> None:
 
 @pytest.mark.parametrize(
     ("prompt", "usd_per_token"),
-    [
-        pytest.param(1000, 0.1, id="at the threshold"),
-        pytest.param(1002, 0.5, id="above it"),
-    ],
+    [pytest.param(1000, 0.1, id="at the threshold"), pytest.param(1002, 0.5, id="above it")],
 )
 def test_the_size_of_the_mean_call_decides_the_tier(prompt: int, usd_per_token: float) -> None:
     tiers = [make_price(), make_price(above_prompt_tokens=500, input_usd=500_000)]

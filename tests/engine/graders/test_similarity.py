@@ -144,9 +144,7 @@ def test_a_model_of_its_own_is_read() -> None:
     ("options", "sentence"),
     [
         pytest.param({"value": "Yes."}, "Reply means the same as “Yes.”", id="value"),
-        pytest.param(
-            {"response_path": "a"}, "Reply at a means the same as the expected text", id="path"
-        ),
+        ({"response_path": "a"}, "Reply at a means the same as the expected text"),
     ],
 )
 def test_a_closed_row_reads_as_a_sentence(options: dict[str, Any], sentence: str) -> None:

@@ -38,9 +38,7 @@ EXACT: dict[str, Any] = {"args_match": "exact"}
         pytest.param("entity.query", ORDER, [QUERY_CUSTOMERS], False, id="another argument"),
         pytest.param("entity.query", ORDER | EXACT, [QUERY_ORDERS], False, id="others"),
         pytest.param("entity.update", UPDATED | EXACT, [UPDATE], True, id="exact and complete"),
-        pytest.param(
-            "entity.query", {"args": {"limit": {"any_of": [5, 10]}}}, [QUERY_ORDERS], True, id="any"
-        ),
+        ("entity.query", {"args": {"limit": {"any_of": [5, 10]}}}, [QUERY_ORDERS], True),
         pytest.param("entity.delete", {}, [FAILED], True, id="a failed call is a call"),
         pytest.param("entity.delete", {"succeeded": True}, [FAILED], False, id="with an error"),
         pytest.param("entity.update", {"succeeded": True}, [UPDATE], True, id="succeeded"),
@@ -126,12 +124,8 @@ def test_a_bad_argument_is_refused_where_it_stands() -> None:
             "type is order; expected type = invoice.",
             id="the nearest call",
         ),
-        pytest.param(
-            "entity.delete", {"succeeded": True}, [FAILED], "but it failed: not_found", id="failed"
-        ),
-        pytest.param(
-            "entity.query", {"min_count": 3}, [QUERY_ORDERS], "once; expected at least 3", id="few"
-        ),
+        ("entity.delete", {"succeeded": True}, [FAILED], "but it failed: not_found"),
+        ("entity.query", {"min_count": 3}, [QUERY_ORDERS], "once; expected at least 3"),
         pytest.param(
             "entity.query",
             ORDER | {"min_count": 2},
@@ -153,9 +147,7 @@ def test_a_bad_argument_is_refused_where_it_stands() -> None:
             '[{"id": "Policy-7"}]} does not contain “policy-8”.',
             id="another result",
         ),
-        pytest.param(
-            "entity.query", {"max_count": 1}, [QUERY_ORDERS] * 2, "expected at most once", id="many"
-        ),
+        ("entity.query", {"max_count": 1}, [QUERY_ORDERS] * 2, "expected at most once"),
     ],
 )
 def test_a_miss_shows_what_was_called_instead(
@@ -225,9 +217,7 @@ IN_ORDER: dict[str, Any] = {"ordered": True, "exact": True}
         pytest.param(TWO, {}, [QUERY_CUSTOMERS], "entity.update is missing", id="missing"),
         pytest.param([A_QUERY], {}, [QUERY_CUSTOMERS], "; expected type = order", id="nearest"),
         pytest.param(["a", "a"], {}, [make_call("a")], "expected 2 times", id="twice"),
-        pytest.param(
-            TWO, {"exact": True}, [QUERY_ORDERS, UPDATE, SEARCH], "expected: knowledge", id="extra"
-        ),
+        (TWO, {"exact": True}, [QUERY_ORDERS, UPDATE, SEARCH], "expected: knowledge"),
         pytest.param(TWO, {"ordered": True}, [UPDATE, QUERY_ORDERS], "but not after", id="order"),
         pytest.param(TWO, IN_ORDER, [UPDATE], "Call 1 should be entity.query", id="first"),
         pytest.param(
@@ -395,20 +385,14 @@ def test_doubled_backslashes_in_arguments_warn() -> None:
     ("grader", "calls", "status"),
     [
         pytest.param(ToolNotCalled(value="a"), [], "ungraded", id="not called"),
-        pytest.param(
-            ToolCalled(value="a", min_count=0, max_count=1), [], "ungraded", id="at most once"
-        ),
+        (ToolCalled(value="a", min_count=0, max_count=1), [], "ungraded"),
         pytest.param(ToolCalls(tools=[], exact=True), [], "ungraded", id="no call at all"),
         pytest.param(ToolNotCalled(value="a"), [make_call("a")], "ok", id="called all the same"),
         pytest.param(ToolCalled(value="a"), [make_call("a")], "ok", id="called"),
         pytest.param(ToolCalled(value="a"), [], "ungraded", id="missing"),
         pytest.param(ToolCalled(value="a"), [make_call("b")], "ungraded", id="only another"),
-        pytest.param(
-            ToolCalls(tools=[ExpectedCall(name="a")]), [], "ungraded", id="missing of several"
-        ),
-        pytest.param(
-            ToolCalls(tools=[ExpectedCall(name="a")]), [make_call("a")], "ok", id="all of several"
-        ),
+        (ToolCalls(tools=[ExpectedCall(name="a")]), [], "ungraded"),
+        (ToolCalls(tools=[ExpectedCall(name="a")]), [make_call("a")], "ok"),
     ],
 )
 def test_silence_about_calls_is_not_that_there_were_none(
@@ -463,9 +447,7 @@ NO_CALL = ToolCalls(tools=[], exact=True)
         pytest.param(NO_CALL, [make_call("a")], {}, Cause.ASSERTION, id="one that must not be"),
         pytest.param(NO_CALL, [], {}, Cause.CASE, id="no other is known"),
         pytest.param(ToolCalled(value="a"), [], {}, Cause.CASE, id="missing where it reports"),
-        pytest.param(
-            ToolCalled(value="a"), [], {"error": "It crashed."}, Cause.AGENT, id="a failed turn"
-        ),
+        (ToolCalled(value="a"), [], {"error": "It crashed."}, Cause.AGENT),
     ],
 )
 def test_of_an_agent_that_reports_some_turns_what_is_certain_counts(

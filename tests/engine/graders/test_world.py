@@ -90,11 +90,7 @@ def grade(calls: Calls, **options: Any) -> Grade:
         pytest.param([update(total=None)], updated(total={"present": False}), id="a field is gone"),
         pytest.param([CLOSED], {"updated": [{"id": "order-1", "status": "closed"}]}, id="status"),
         pytest.param([GONE], {"deleted": [{"id": "order-1"}]}, id="deleted"),
-        pytest.param(
-            [GONE],
-            {"deleted": [{"type": "order", "data": {"total": 24.5}, "status": "active"}]},
-            id="deleted as it was",
-        ),
+        ([GONE], {"deleted": [{"type": "order", "data": {"total": 24.5}, "status": "active"}]}),
         pytest.param([LINKED], {"linked": [LINKED[1]]}, id="linked"),
         pytest.param([LINKED], {"linked": [{"to": "ada"}]}, id="linked to anything"),
         pytest.param([UNLINKED], {"unlinked": [{"from": "order-1"}]}, id="unlinked"),
@@ -140,12 +136,8 @@ def test_expected_changes_pass(calls: Calls, options: dict[str, Any]) -> None:
             '"amount": 24.5}, where amount is 24.5, reason is missing.',
             id="created otherwise",
         ),
-        pytest.param(
-            [REFUND], {"created": [{"type": "order"}]}, 0, "instead: refund refund-1", id="type"
-        ),
-        pytest.param(
-            [REFUND], TWO_REFUNDS, 0.5, "found 1 of 2; nothing else was created.", id="too few"
-        ),
+        ([REFUND], {"created": [{"type": "order"}]}, 0, "instead: refund refund-1"),
+        ([REFUND], TWO_REFUNDS, 0.5, "found 1 of 2; nothing else was created."),
         pytest.param(
             [REFUND],
             {"created": [{"type": "refund"}, {"type": "refund", "data": {"order": "order-1"}}]},
@@ -168,9 +160,7 @@ def test_expected_changes_pass(calls: Calls, options: dict[str, Any]) -> None:
             "where its status is active.",
             id="status",
         ),
-        pytest.param(
-            [REFUNDED, update(state="paid")], updated(), 0, "it did not change", id="changed back"
-        ),
+        ([REFUNDED, update(state="paid")], updated(), 0, "it did not change"),
         pytest.param(
             [LINKED],
             {"linked": [{"from": "order-2", "type": "paid_by"}]},
@@ -179,9 +169,7 @@ def test_expected_changes_pass(calls: Calls, options: dict[str, Any]) -> None:
             id="linked otherwise",
         ),
         pytest.param([REFUND], NOTHING, 0, "expected: created refund refund-1", id="no creation"),
-        pytest.param(
-            [REFUND] * 2, A_REFUND | NOTHING, 0.5, "created refund refund-2", id="one too many"
-        ),
+        ([REFUND] * 2, A_REFUND | NOTHING, 0.5, "created refund refund-2"),
         pytest.param(
             [REFUNDED, CHEAPER],
             updated(state="refunded") | NOTHING,
@@ -189,16 +177,8 @@ def test_expected_changes_pass(calls: Calls, options: dict[str, Any]) -> None:
             "where total: 24.5 → 1 was not expected.",
             id="another field of the entity",
         ),
-        pytest.param(
-            [CLOSED], NOTHING | {"ignore": ["status"]}, 0, "Not expected", id="status is no field"
-        ),
-        pytest.param(
-            [MOVED, CHEAPER],
-            NOTHING | {"ignore": ["address"]},
-            0,
-            "Not expected: updated order-1",
-            id="more than what may change",
-        ),
+        ([CLOSED], NOTHING | {"ignore": ["status"]}, 0, "Not expected"),
+        ([MOVED, CHEAPER], NOTHING | {"ignore": ["address"]}, 0, "Not expected: updated order-1"),
         pytest.param([GONE], NOTHING, 0, "Not expected: deleted order order-1.", id="deleted"),
         pytest.param([UNLINKED], NOTHING, 0, "unlinked order-1 → placed_by → ada", id="unlinked"),
     ],
@@ -304,17 +284,9 @@ def test_a_turn_is_checked_by_what_changed_in_it(
         pytest.param({"created": [{}]}, "Give the entity", id="no entity"),
         pytest.param({"linked": [{}]}, "Describe the relation", id="no relation"),
         pytest.param({"created": [{"type": "a", "count": 0}]}, "greater than", id="none of them"),
-        pytest.param(
-            {"deleted": [{"id": "a", "count": 2}]}, "a is a single entity", id="two of one"
-        ),
-        pytest.param(
-            {"updated": [{"id": "a"}], "deleted": [{"id": "b"}, {"id": "a"}]},
-            "a is listed twice",
-            id="one entity twice",
-        ),
-        pytest.param(
-            {"created": [{"type": "a", "data": {"b": {"regex": "("}}}]}, "created.0", id="matcher"
-        ),
+        ({"deleted": [{"id": "a", "count": 2}]}, "a is a single entity"),
+        ({"updated": [{"id": "a"}], "deleted": [{"id": "b"}, {"id": "a"}]}, "a is listed twice"),
+        ({"created": [{"type": "a", "data": {"b": {"regex": "("}}}]}, "created.0"),
         pytest.param({"created": [{"type": "a", "colour": 1}]}, "Extra inputs", id="unknown key"),
         pytest.param({"linked": [{"from_": "a"}]}, "Extra inputs", id="not the key of files"),
     ],

@@ -70,9 +70,7 @@ async def test_a_setting_that_is_accepted_is_sent_and_not_dropped(
     ("second", "sent"),
     [
         pytest.param({"temperature": 0.0}, [1.5, None, 0.0, None], id="another value"),
-        pytest.param(
-            {"temperature": 1.5, "model": "other"}, [1.5, None, 1.5, None], id="another model"
-        ),
+        ({"temperature": 1.5, "model": "other"}, [1.5, None, 1.5, None]),
     ],
 )
 @SDKS
@@ -88,22 +86,10 @@ async def test_what_was_not_refused_is_tried(
 @pytest.mark.parametrize(
     ("api", "refusal"),
     [
-        pytest.param(
-            MESSAGES,
-            Failure(400, message="output_config.format: not supported for this model"),
-            id="messages",
-        ),
-        pytest.param(
-            MESSAGES,
-            Failure(400, message="'x' does not support structured outputs."),
-            id="messages, in other words",
-        ),
-        pytest.param(
-            CHAT, Failure(400, param="response_format", message="Invalid parameter."), id="chat"
-        ),
-        pytest.param(
-            RESPONSES, Failure(400, param="text.format", message="Invalid."), id="responses"
-        ),
+        (MESSAGES, Failure(400, message="output_config.format: not supported for this model")),
+        (MESSAGES, Failure(400, message="'x' does not support structured outputs.")),
+        (CHAT, Failure(400, param="response_format", message="Invalid parameter.")),
+        (RESPONSES, Failure(400, param="text.format", message="Invalid.")),
     ],
 )
 async def test_a_model_without_structured_output_is_asked_without(

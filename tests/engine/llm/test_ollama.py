@@ -48,12 +48,8 @@ def ollama(*models: str, body: str | None = None, delay_s: float = 0.0) -> Itera
 @pytest.mark.parametrize(
     ("models", "model"),
     [
-        pytest.param(
-            ["llama3.2:latest", "nomic-embed-text:latest"], "nomic-embed-text:latest", id="usual"
-        ),
-        pytest.param(
-            ["mxbai-embed-large", "nomic-embed-text"], "nomic-embed-text", id="usual first"
-        ),
+        (["llama3.2:latest", "nomic-embed-text:latest"], "nomic-embed-text:latest"),
+        (["mxbai-embed-large", "nomic-embed-text"], "nomic-embed-text"),
         pytest.param(["llama3.2", "mxbai-Embed-large"], "mxbai-Embed-large", id="another"),
         pytest.param(["llama3.2"], None, id="none for embeddings"),
         pytest.param([], None, id="none at all"),

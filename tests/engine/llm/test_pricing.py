@@ -70,9 +70,7 @@ def test_only_the_models_of_an_ollama_server_cost_nothing_unless_a_price_is_name
         pytest.param([], True, id="nothing is known anyway"),
         pytest.param([make_price(cache_read_usd=0.1)], False, id="not what keeping costs"),
         pytest.param([make_price(cache_write_5m_usd=1.25)], False, id="not what reading costs"),
-        pytest.param(
-            [make_price(**ALL), make_price(above_prompt_tokens=9)], False, id="not in every tier"
-        ),
+        pytest.param([make_price(**ALL), make_price(above_prompt_tokens=9)], False, id="one tier"),
     ],
 )
 def test_no_cache_is_used_whose_cost_nobody_knows(
@@ -210,12 +208,8 @@ JUNE = make_price(valid_from="2026-06-01")
     ("day", "prices_found"),
     [
         pytest.param("2026-04-30", [], id="the day before"),
-        pytest.param(
-            "2026-05-01", [("2026-05-01", 0), ("2026-05-01", 100_000)], id="from that day"
-        ),
-        pytest.param(
-            "2026-05-31", [("2026-05-01", 0), ("2026-05-01", 100_000)], id="until the next"
-        ),
+        pytest.param("2026-05-01", [("2026-05-01", 0), ("2026-05-01", 100_000)], id="that day"),
+        pytest.param("2026-05-31", [("2026-05-01", 0), ("2026-05-01", 100_000)], id="until next"),
         pytest.param("2026-06-01", [("2026-06-01", 0)], id="a new day replaces every tier"),
     ],
 )

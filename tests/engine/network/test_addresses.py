@@ -20,27 +20,17 @@ from evals_app.engine.network.addresses import RequestTarget, read_url, url_prob
             "agent.example.org:8080",
             id="port, path and query",
         ),
-        pytest.param(
-            "http://a.b?x=1", RequestTarget("http", "a.b", 80, "/?x=1"), "a.b", id="query alone"
-        ),
-        pytest.param(
-            "http://a.b:80/", RequestTarget("http", "a.b", 80, "/"), "a.b", id="usual port"
-        ),
-        pytest.param(
-            "https://a.b:80/", RequestTarget("https", "a.b", 80, "/"), "a.b:80", id="other port"
-        ),
+        ("http://a.b?x=1", RequestTarget("http", "a.b", 80, "/?x=1"), "a.b"),
+        ("http://a.b:80/", RequestTarget("http", "a.b", 80, "/"), "a.b"),
+        ("https://a.b:80/", RequestTarget("https", "a.b", 80, "/"), "a.b:80"),
         pytest.param(
             "http://[2001:DB8:0::1]:81/",
             RequestTarget("http", "2001:db8::1", 81, "/"),
             "[2001:db8::1]:81",
             id="IPv6",
         ),
-        pytest.param(
-            "http://a.b./x", RequestTarget("http", "a.b", 80, "/x"), "a.b", id="final point"
-        ),
-        pytest.param(
-            "http://a_b/x", RequestTarget("http", "a_b", 80, "/x"), "a_b", id="name of a service"
-        ),
+        ("http://a.b./x", RequestTarget("http", "a.b", 80, "/x"), "a.b"),
+        ("http://a_b/x", RequestTarget("http", "a_b", 80, "/x"), "a_b"),
     ],
 )
 def test_a_url_is_taken_apart(url: str, target: RequestTarget, authority: str) -> None:

@@ -79,12 +79,8 @@ def test_a_variable_that_is_refused_is_not_repeated_and_the_nearest_is_named() -
         pytest.param("OPENAI_API_KEY", "https://eu.api.openai.com/v1", None, id="region"),
         pytest.param("OPENAI_API_KEY", "http://api.openai.com/v1", "https://", id="http"),
         pytest.param("OPENAI_API_KEY", "https://evil.example/v1", "sent only to", id="elsewhere"),
-        pytest.param(
-            "OPENAI_API_KEY", "https://evilapi.openai.com.evil.example", "sent only to", id="as if"
-        ),
-        pytest.param(
-            "ANTHROPIC_API_KEY", "https://api.openai.com/v1", "sent only to", id="another's key"
-        ),
+        ("OPENAI_API_KEY", "https://evilapi.openai.com.evil.example", "sent only to"),
+        ("ANTHROPIC_API_KEY", "https://api.openai.com/v1", "sent only to"),
         pytest.param("GROQ_API_KEY", "https://api.groq.com/openai/v1", None, id="by another kind"),
         pytest.param("GROQ_API_KEY", "https://gw.example.org/v1", None, id="listed"),
         pytest.param("GROQ_API_KEY", "http://gw.example.org:80/v1", None, id="and http"),
@@ -96,9 +92,7 @@ def test_a_variable_that_is_refused_is_not_repeated_and_the_nearest_is_named() -
             "sent only to",
             id="listed with a host alone",
         ),
-        pytest.param(
-            "AZURE_OPENAI_API_KEY", "https://ours.openai.azure.com/openai/v1/", None, id="azure"
-        ),
+        ("AZURE_OPENAI_API_KEY", "https://ours.openai.azure.com/openai/v1/", None),
         pytest.param(
             "AZURE_OPENAI_API_KEY",
             "https://openai.azure.com.evil.example/openai/v1/",

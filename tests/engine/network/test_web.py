@@ -139,14 +139,8 @@ async def test_nobody_is_followed_elsewhere(status: int) -> None:
     [
         pytest.param(Sent(content=b"x" * (MOST + 1)), "more than 100 kB", id="too long"),
         pytest.param(Sent(parts=repeat(b"x" * 10_000)), "more than 100 kB", id="endless"),
-        pytest.param(
-            Sent(headers={"content-encoding": "gzip"}, content=b"\x1f\x8b"),
-            "compressed",
-            id="compressed",
-        ),
-        pytest.param(
-            Sent(headers={"content-encoding": "br"}, content=b"a"), "compressed", id="otherwise"
-        ),
+        (Sent(headers={"content-encoding": "gzip"}, content=b"\x1f\x8b"), "compressed"),
+        (Sent(headers={"content-encoding": "br"}, content=b"a"), "compressed"),
     ],
 )
 async def test_an_answer_that_would_fill_the_memory_is_refused(sent: Sent, words: str) -> None:

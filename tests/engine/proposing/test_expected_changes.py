@@ -78,45 +78,23 @@ MADE = "2026-05-01T09:30:00Z"
             created({"status": "open"}),
             id="created with a status",
         ),
-        pytest.param(
-            [refund(amount=5)] * 3, created({"data": {"amount": 5}, "count": 3}), id="three times"
-        ),
+        ([refund(amount=5)] * 3, created({"data": {"amount": 5}, "count": 3})),
         pytest.param(
             [refund(amount=1), refund(amount=True)],
             created({"data": {"amount": 1}}, {"data": {"amount": True}}),
             id="one is not true",
         ),
-        pytest.param(
-            [refund(made=MADE, day="2026-05-01")],
-            created({"data": {"day": "2026-05-01"}}),
-            id="a moment is left out, a day is not",
-        ),
+        ([refund(made=MADE, day="2026-05-01")], created({"data": {"day": "2026-05-01"}})),
         pytest.param(
             [("entity.update", {"id": "order-1", "data": {"a": {"b": 5}}, "status": "closed"})],
             {"updated": [{"id": "order-1", "status": "closed", "data": {"a.b": 5}}]},
             id="updated",
         ),
         pytest.param([update(x=None)], updated(x={"present": False}), id="a field was removed"),
-        pytest.param(
-            [update(x="2026-05-01 09:30", at=2)],
-            updated(x={"present": True}, at=2),
-            id="a moment changed, to whatever",
-        ),
-        pytest.param(
-            [update(x={"regex": "("})],
-            updated(x={"present": True}),
-            id="what would read as a matcher",
-        ),
-        pytest.param(
-            [update("order-2", a={"b": 2})],
-            updated("order-2", a={"b": 2}),
-            id="a field beside a key with a dot",
-        ),
-        pytest.param(
-            [("entity.delete", {"id": "order-1"})],
-            {"deleted": [{"id": "order-1"}]},
-            id="deleted, its relations with it",
-        ),
+        ([update(x="2026-05-01 09:30", at=2)], updated(x={"present": True}, at=2)),
+        ([update(x={"regex": "("})], updated(x={"present": True})),
+        ([update("order-2", a={"b": 2})], updated("order-2", a={"b": 2})),
+        ([("entity.delete", {"id": "order-1"})], {"deleted": [{"id": "order-1"}]}),
         pytest.param(
             [
                 ("relation.create", {"from": "order-2", "to": "ada", "type": "placed_by"}),

@@ -14,11 +14,7 @@ from evals_app.engine.proposing.phrases import MAX_PHRASES, phrases_of
             ["24.50", "30"],
             id="numbers",
         ),
-        pytest.param(
-            "You can choose one of 2, and nothing else is there, sadly, to choose from.",
-            [],
-            id="a digit",
-        ),
+        ("You can choose one of 2, and nothing else is there, sadly, to choose from.", []),
         pytest.param(
             "I have cancelled order A-1042, and you can follow it as #77812 on the usual page.",
             ["A-1042", "#77812"],

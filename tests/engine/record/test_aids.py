@@ -34,21 +34,9 @@ def totals(state: WorldState | None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("turn", "before", "after"),
     [
-        pytest.param(
-            None,
-            {"order-1": 24.5, "order-2": 8},
-            {"order-1": 0, "order-2": 8, "order-3": 5},
-            id="the whole conversation",
-        ),
-        pytest.param(
-            1, {"order-1": 24.5, "order-2": 8}, {"order-1": 0, "order-2": 8}, id="the first turn"
-        ),
-        pytest.param(
-            2,
-            {"order-1": 0, "order-2": 8},
-            {"order-1": 0, "order-2": 8, "order-3": 5},
-            id="the second turn",
-        ),
+        (None, {"order-1": 24.5, "order-2": 8}, {"order-1": 0, "order-2": 8, "order-3": 5}),
+        (1, {"order-1": 24.5, "order-2": 8}, {"order-1": 0, "order-2": 8}),
+        (2, {"order-1": 0, "order-2": 8}, {"order-1": 0, "order-2": 8, "order-3": 5}),
     ],
 )
 def test_the_world_is_known_before_and_after_what_is_in_sight(

@@ -116,17 +116,9 @@ def test_a_trial_that_misses_turns_ended_early() -> None:
 @pytest.mark.parametrize(
     ("trial", "usage"),
     [
-        pytest.param(
-            make_trial(failure=Failure(Cause.HARNESS, "Lost."), planned_turns=1),
-            Usage(),
-            id="broken before the first turn: nobody knows",
-        ),
+        (make_trial(failure=Failure(Cause.HARNESS, "Lost."), planned_turns=1), Usage()),
         pytest.param(make_trial(planned_turns=1), NO_USAGE, id="nothing began"),
-        pytest.param(
-            make_trial(make_turn(), failure=Failure(Cause.HARNESS, "Lost.")),
-            Usage(10, 5),
-            id="broken later: what was reported",
-        ),
+        (make_trial(make_turn(), failure=Failure(Cause.HARNESS, "Lost.")), Usage(10, 5)),
     ],
 )
 def test_usage_of_a_broken_trial_is_not_taken_for_nothing(trial: Trial, usage: Usage) -> None:
@@ -257,9 +249,7 @@ BOTH = make_trial(FIRST, SECOND)
     ("view", "reply", "calls", "chunks"),
     [
         pytest.param(View(BOTH, FIRST), "One.", ["entity.query"], ["a"], id="a turn"),
-        pytest.param(
-            View(BOTH), "Two.", ["entity.query", "knowledge.search"], ["a", "b"], id="the end"
-        ),
+        (View(BOTH), "Two.", ["entity.query", "knowledge.search"], ["a", "b"]),
         pytest.param(
             View(BOTH, whole_text=True),
             "One.\n\nTwo.",

@@ -221,9 +221,7 @@ async def test_a_model_judges_through_the_provider(
     [
         pytest.param({}, SCRIPTED, ["scripted/judge"], id="the run's"),
         pytest.param({"model": "anthropic/b"}, SCRIPTED, ["anthropic/b"], id="own"),
-        pytest.param(
-            {"model": "agent"}, SCRIPTED, ["anthropic/claude-haiku-5-5"], id="the agent's"
-        ),
+        ({"model": "agent"}, SCRIPTED, ["anthropic/claude-haiku-5-5"]),
         pytest.param({"jury": ["a/b", "c/d", "e/f"]}, SCRIPTED, ["a/b", "c/d", "e/f"], id="a jury"),
         pytest.param({}, None, [], id="none"),
     ],

@@ -84,21 +84,14 @@ def test_an_agent_is_driven_as_it_says() -> None:
         pytest.param({"driver": "command"}, "command", "needs a program", id="no program"),
         pytest.param({"driver": "ftp"}, "driver", "'command' or 'scripted'", id="no such driver"),
         pytest.param(HTTP | MODEL, "model", "driver model or scripted", id="whose model"),
-        pytest.param(
-            HTTP | {"tools": ["entity.get"]}, "tools", "for driver model or", id="whose tools"
-        ),
+        (HTTP | {"tools": ["entity.get"]}, "tools", "for driver model or"),
         pytest.param(
             HTTP | {"system_prompt": "Hi"},
             "system_prompt",
             "for driver model or http with protocol openai-chat or scripted",
             id="a prompt that is not sent",
         ),
-        pytest.param(
-            HTTP | {"remote_model": "big"},
-            "remote_model",
-            "protocol openai-chat",
-            id="a model that is not asked for",
-        ),
+        (HTTP | {"remote_model": "big"}, "remote_model", "protocol openai-chat"),
         pytest.param(
             HTTP | {"protocol": "openai-chat", "request": {"a": "{{input}}"}},
             "request",
@@ -123,63 +116,31 @@ def test_an_agent_is_driven_as_it_says() -> None:
             "has the id",
             id="a job without its id",
         ),
-        pytest.param(
-            HTTP | {"poll": {"interval_s": 1, "job": "id"}},
-            "poll.job",
-            "{{job}}",
-            id="an id for nothing",
-        ),
+        (HTTP | {"poll": {"interval_s": 1, "job": "id"}}, "poll.job", "{{job}}"),
         pytest.param(
             HTTP | {"poll": {"interval_s": 1, "url": "https://{{job}}.org/", "job": "id"}},
             "poll.url",
             "after the host",
             id="a job as a host",
         ),
-        pytest.param(
-            HTTP | {"poll": {"interval_s": 1, "url": "http://10.0.0.1/"}},
-            "poll.url",
-            "private",
-            id="a private address of a job",
-        ),
-        pytest.param(
-            HTTP | {"poll": {"interval_s": 1}, "stream": {"format": "sse"}},
-            "poll",
-            "not both",
-            id="in pieces and later",
-        ),
+        (HTTP | {"poll": {"interval_s": 1, "url": "http://10.0.0.1/"}}, "poll.url", "private"),
+        (HTTP | {"poll": {"interval_s": 1}, "stream": {"format": "sse"}}, "poll", "not both"),
         pytest.param(
             HTTP | {"oauth": OAUTH | {"client_secret": {"env": "HOME"}}},
             "oauth.client_secret",
             "does not permit HOME",
             id="a secret that is not permitted",
         ),
-        pytest.param(
-            HTTP | {"oauth": OAUTH | {"client_secret": "s3cret"}},
-            "oauth.client_secret",
-            "",
-            id="a secret in a file",
-        ),
-        pytest.param(
-            HTTP | {"oauth": OAUTH | {"token_url": "http://10.0.0.1/"}},
-            "oauth.token_url",
-            "private",
-            id="a private address of a token",
-        ),
+        (HTTP | {"oauth": OAUTH | {"client_secret": "s3cret"}}, "oauth.client_secret", ""),
+        (HTTP | {"oauth": OAUTH | {"token_url": "http://10.0.0.1/"}}, "oauth.token_url", "private"),
         pytest.param(
             HTTP | {"oauth": OAUTH, "headers": {"authorization": {"env": "AGENT_A"}}},
             "headers.authorization",
             "Remove it",
             id="two tokens",
         ),
-        pytest.param(
-            HTTP | {"protocol": "openai-chat", "poll": {"interval_s": 1}},
-            "poll",
-            "protocol json",
-            id="a job of a chat",
-        ),
-        pytest.param(
-            HTTP | {"pace": {"max_concurrency": 0}}, "pace.max_concurrency", "1", id="pace"
-        ),
+        (HTTP | {"protocol": "openai-chat", "poll": {"interval_s": 1}}, "poll", "protocol json"),
+        (HTTP | {"pace": {"max_concurrency": 0}}, "pace.max_concurrency", "1"),
         pytest.param(
             HTTP | {"protocol": "openai-chat", "stream": {"format": "ndjson"}},
             "stream.format",
@@ -192,42 +153,19 @@ def test_an_agent_is_driven_as_it_says() -> None:
             "no names",
             id="named events of a chat",
         ),
-        pytest.param(
-            HTTP | {"request": {"a": "{{imput}}"}}, "request", "'input'", id="unknown placeholder"
-        ),
-        pytest.param(
-            HTTP | {"request": {"a": r"\{{input}} {{clock}}"}},
-            "request",
-            "no message",
-            id="a request without the message",
-        ),
-        pytest.param(
-            HTTP | {"request": {"a": "{{input..b}}"}}, "request", "path", id="no path in a request"
-        ),
-        pytest.param(
-            HTTP | {"response": {"text": "data[*]"}}, "response.text", "wildcards", id="no path"
-        ),
+        (HTTP | {"request": {"a": "{{imput}}"}}, "request", "'input'"),
+        (HTTP | {"request": {"a": r"\{{input}} {{clock}}"}}, "request", "no message"),
+        (HTTP | {"request": {"a": "{{input..b}}"}}, "request", "path"),
+        (HTTP | {"response": {"text": "data[*]"}}, "response.text", "wildcards"),
         pytest.param(
             HTTP | {"response": {"text": "a", "tool_calls": "b"}},
             "response.name",
             "name of its tool",
             id="calls without a name",
         ),
-        pytest.param(
-            HTTP | {"response": {"text": "a", "result": "b"}},
-            "response.result",
-            "tool_calls",
-            id="a part of no calls",
-        ),
-        pytest.param(
-            MODEL | {"headers": {"X-Tenant": "a"}}, "headers", "for driver http", id="headers"
-        ),
-        pytest.param(
-            HTTP | {"settings": {"max_tool_rounds": 3}},
-            "settings",
-            "for driver model or scripted",
-            id="settings",
-        ),
+        (HTTP | {"response": {"text": "a", "result": "b"}}, "response.result", "tool_calls"),
+        (MODEL | {"headers": {"X-Tenant": "a"}}, "headers", "for driver http"),
+        (HTTP | {"settings": {"max_tool_rounds": 3}}, "settings", "for driver model or scripted"),
         pytest.param(
             HTTP | {"url": "http://10.0.0.1/"},
             "url",
@@ -251,10 +189,7 @@ def test_an_agent_is_driven_as_it_says() -> None:
             {
                 "driver": "scripted",
                 "tools": ["entity.get"],
-                "rules": [
-                    {"reply": "a"},
-                    {"reply": "b", "calls": [{"tool": "entity.query"}]},
-                ],
+                "rules": [{"reply": "a"}, {"reply": "b", "calls": [{"tool": "entity.query"}]}],
             },
             "rules.1.calls.0.tool",
             "Rule 2 calls 'entity.query'",
@@ -279,12 +214,7 @@ def test_an_agent_is_driven_as_it_says() -> None:
             "driver http or python or command",
             id="spans of a model",
         ),
-        pytest.param(
-            HTTP | {"spans_wait_s": 5},
-            "spans_wait_s",
-            "tool_calls_from",
-            id="a wait for no spans",
-        ),
+        (HTTP | {"spans_wait_s": 5}, "spans_wait_s", "tool_calls_from"),
         pytest.param(
             MODEL | {"tools": ["entity.get", {"name": "entity.get", "rules": [{"result": 1}]}]},
             "tools.1",
@@ -377,9 +307,7 @@ def test_a_scripted_agent_calls_tools_of_its_own() -> None:
         pytest.param({"driver": "http", "settings": {"max_tool_rounds": 25}}, {}, id="a default"),
         pytest.param({"driver": "http", "protocol": "json"}, {}, id="the usual protocol"),
         pytest.param({"url": "http://a", "protocol": "json"}, {"url": ["http"]}, id="of a model"),
-        pytest.param(
-            {"driver": "python", "tools": ["a"]}, {"tools": ["model", "scripted"]}, id="of Python"
-        ),
+        ({"driver": "python", "tools": ["a"]}, {"tools": ["model", "scripted"]}),
     ],
 )
 def test_what_the_driver_does_not_read_is_named_with_those_that_do(

@@ -198,9 +198,7 @@ def test_a_price_comes_back_from_json() -> None:
         pytest.param({"valid_from": "May 2026"}, "2026-05-01", id="no day"),
         pytest.param({"valid_from": 2026}, "valid date", id="a year"),
         pytest.param({"model": "claude-*-5"}, "*", id="a star in the middle"),
-        pytest.param(
-            {"above_prompt_tokens": -1}, "greater than or equal to 0", id="less than none"
-        ),
+        ({"above_prompt_tokens": -1}, "greater than or equal to 0"),
     ],
 )
 def test_a_price_that_means_nothing_is_refused(changes: dict[str, Any], words: str) -> None:
@@ -213,15 +211,8 @@ def test_a_price_that_means_nothing_is_refused(changes: dict[str, Any], words: s
 @pytest.mark.parametrize(
     ("prices", "loc", "words"),
     [
-        pytest.param(
-            [make_price(), make_price(input_usd=9)], "prices.1.model", "Price 1", id="twice"
-        ),
-        pytest.param(
-            [make_price(above_prompt_tokens=5)],
-            "prices.0.above_prompt_tokens",
-            "horter prompts",
-            id="only for long prompts",
-        ),
+        ([make_price(), make_price(input_usd=9)], "prices.1.model", "Price 1"),
+        ([make_price(above_prompt_tokens=5)], "prices.0.above_prompt_tokens", "horter prompts"),
         pytest.param(
             [make_price(), make_price(valid_from="2026-06-01", above_prompt_tokens=5)],
             "prices.1.above_prompt_tokens",

@@ -26,12 +26,8 @@ SHOP = replace(
         pytest.param(CheckedName("chunk", "terms", ()), False, id="no chunk"),
         pytest.param(CheckedName("entity", "order-1042", ()), True, id="entity"),
         pytest.param(CheckedName("entity", "order-7", ()), True, id="one that an agent creates"),
-        pytest.param(
-            CheckedName("entity", "order-7", (), is_old=True), False, id="one that should be there"
-        ),
-        pytest.param(
-            CheckedName("entity", "order-1042", (), is_old=True), True, id="one that is there"
-        ),
+        pytest.param(CheckedName("entity", "order-7", (), is_old=True), False, id="expected"),
+        pytest.param(CheckedName("entity", "order-1042", (), is_old=True), True, id="is there"),
         pytest.param(CheckedName("entity", "sub-order-7", ()), True, id="of a type with a hyphen"),
         pytest.param(CheckedName("entity", "customer-7", ()), False, id="of no type"),
         pytest.param(CheckedName("entity", "order", ()), False, id="no number"),
@@ -40,12 +36,8 @@ SHOP = replace(
             True,
             id="argument of a tool without a list",
         ),
-        pytest.param(
-            CheckedName("argument", "type", (), owner="entity.query"), True, id="argument"
-        ),
-        pytest.param(
-            CheckedName("argument", "typ", (), owner="entity.query"), False, id="no argument"
-        ),
+        (CheckedName("argument", "type", (), owner="entity.query"), True),
+        (CheckedName("argument", "typ", (), owner="entity.query"), False),
         pytest.param(CheckedName("entity type", "order", ()), True, id="type"),
         pytest.param(CheckedName("entity type", "orders", ()), False, id="no type"),
     ],

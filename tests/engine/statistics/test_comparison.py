@@ -3,12 +3,7 @@
 import pytest
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import (
-    CaseOutcome,
-    ChangeKind,
-    change_of,
-    match_cases,
-)
+from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, change_of, match_cases
 
 
 def outcome(
@@ -39,21 +34,10 @@ MEASURED = CaseOutcome("a", "a", Verdict.MEASURED, 0, 0, 0, 0.9)
         pytest.param(outcome(3, 0), outcome(2, 1), ChangeKind.WORSE, id="fails now"),
         pytest.param(outcome(0, 3), outcome(3, 0), ChangeKind.BETTER, id="passes now"),
         pytest.param(outcome(2, 1), outcome(3, 0), ChangeKind.FLAKY, id="was mixed, passes now"),
-        pytest.param(
-            outcome(2, 1, min_rate=0.6), outcome(0, 3), ChangeKind.FLAKY, id="was mixed, fails now"
-        ),
-        pytest.param(
-            outcome(19, 1, min_rate=0.8), outcome(0, 20), ChangeKind.WORSE, id="one unlucky trial"
-        ),
-        pytest.param(
-            outcome(0, 20),
-            outcome(19, 1, min_rate=0.8),
-            ChangeKind.BETTER,
-            id="one unlucky trial now",
-        ),
-        pytest.param(
-            outcome(1, 19), outcome(20, 0), ChangeKind.BETTER, id="was mixed, rose beyond chance"
-        ),
+        (outcome(2, 1, min_rate=0.6), outcome(0, 3), ChangeKind.FLAKY),
+        (outcome(19, 1, min_rate=0.8), outcome(0, 20), ChangeKind.WORSE),
+        (outcome(0, 20), outcome(19, 1, min_rate=0.8), ChangeKind.BETTER),
+        (outcome(1, 19), outcome(20, 0), ChangeKind.BETTER),
         pytest.param(
             outcome(4, 1, min_rate=0.8), outcome(0, 5), ChangeKind.WORSE, id="1 of 42 by chance"
         ),
@@ -61,19 +45,11 @@ MEASURED = CaseOutcome("a", "a", Verdict.MEASURED, 0, 0, 0, 0.9)
             outcome(4, 1, min_rate=0.8), outcome(1, 4), ChangeKind.FLAKY, id="1 of 10 by chance"
         ),
         pytest.param(outcome(1, 0), outcome(0, 1), ChangeKind.WORSE, id="a single trial each"),
-        pytest.param(
-            outcome(19, 1), outcome(0, 20), ChangeKind.WORSE, id="failed before, collapsed"
-        ),
+        pytest.param(outcome(19, 1), outcome(0, 20), ChangeKind.WORSE, id="failed, collapsed"),
         pytest.param(outcome(0, 20), outcome(19, 1), ChangeKind.BETTER, id="still fails, rose"),
-        pytest.param(
-            outcome(4, 1), outcome(0, 5), ChangeKind.FEWER, id="failed before, fell a little"
-        ),
-        pytest.param(
-            outcome(3, 0), outcome(2, 1, min_rate=0.6), ChangeKind.FEWER, id="passes, a trial fewer"
-        ),
-        pytest.param(
-            outcome(3, 0), outcome(0, 0, errored=3), ChangeKind.UNDECIDED, id="errored now"
-        ),
+        pytest.param(outcome(4, 1), outcome(0, 5), ChangeKind.FEWER, id="failed, fell a little"),
+        (outcome(3, 0), outcome(2, 1, min_rate=0.6), ChangeKind.FEWER),
+        (outcome(3, 0), outcome(0, 0, errored=3), ChangeKind.UNDECIDED),
         pytest.param(outcome(0, 0), outcome(3, 0), ChangeKind.UNDECIDED, id="did not run before"),
         pytest.param(outcome(3, 0), outcome(0, 3, digest="b"), ChangeKind.CHANGED, id="rewritten"),
         pytest.param(outcome(3, 0, digest=""), outcome(0, 3), ChangeKind.WORSE, id="old row"),

@@ -92,11 +92,7 @@ def test_10000_simulated_cases_have_the_verdict_of_all_their_trials() -> None:
 
 @pytest.mark.parametrize(
     "rules",
-    [
-        {},
-        {"gates": {"min_pass_rate": 0.6}},
-        {"run_rule": "gates", "gates": {"min_pass_rate": 0.6}},
-    ],
+    [{}, {"gates": {"min_pass_rate": 0.6}}, {"run_rule": "gates", "gates": {"min_pass_rate": 0.6}}],
     ids=["all cases", "all cases and a gate", "a gate"],
 )
 def test_a_run_without_errors_has_the_verdict_of_all_its_trials(rules: dict[str, object]) -> None:

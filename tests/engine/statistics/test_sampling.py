@@ -30,9 +30,7 @@ def names(count: int) -> list[str]:
         pytest.param({"a": 3}, 5, {"a": 3}, id="all of it"),
         pytest.param({"a": 100, "b": 100}, 30, {"a": 15, "b": 15}, id="equal shares"),
         pytest.param({"a": 900, "b": 10}, 30, {"a": 20, "b": 10}, id="a rare one is whole"),
-        pytest.param(
-            {"a": 90, "b": 30, "c": 2}, 32, {"a": 18, "b": 12, "c": 2}, id="in proportion"
-        ),
+        pytest.param({"a": 90, "b": 30, "c": 2}, 32, {"a": 18, "b": 12, "c": 2}, id="proportional"),
         pytest.param({"a": 10, "b": 20}, 3, {"a": 1, "b": 2}, id="rounding"),
         pytest.param({"a": 9, "b": 9, "c": 9}, 2, {"a": 1, "b": 1, "c": 0}, id="too few for each"),
         pytest.param({"a": 0, "b": 2, "c": 1}, 2, {"a": 0, "b": 1, "c": 1}, id="an empty one"),

@@ -23,9 +23,7 @@ def result_of(*strata: tuple[int, int, int, int]) -> RateTest:
         pytest.param([(10, 10, 0, 10)] * 5, 2**5 * 2 / (2 * comb(20, 10)) ** 5, id="50, then 0"),
         pytest.param([(1, 1, 0, 1)] * 5, 2 / 2**5, id="five cases of one trial"),
         pytest.param([(1, 1, 0, 1)] * 6, 2 / 2**6, id="six cases of one trial"),
-        pytest.param(
-            [(1, 1, 0, 1)] * 6 + [(1, 1, 1, 1)] * 90, 2 / 2**6, id="the others cannot differ"
-        ),
+        pytest.param([(1, 1, 0, 1)] * 6 + [(1, 1, 1, 1)] * 90, 2 / 2**6, id="others are equal"),
         pytest.param([(3, 3, 2, 3)], 1.0, id="one trial of three"),
         pytest.param([(2, 2, 0, 2), (0, 1, 1, 1)], 1.0, id="both ways"),
     ],

@@ -60,9 +60,7 @@ def contains(*, passed: bool = True) -> GradedAssertion:
         pytest.param(criterion(), trust(a=(12, 12)), ["12 answers", "20"], id="too few"),
         pytest.param(criterion(), trust(a=(1, 1)), ["1 answer;"], id="one"),
         pytest.param(criterion(), trust(a=(40, 30)), ["30 of 40", "80"], id="too rarely"),
-        pytest.param(
-            criterion(), trust("b"), ["not been compared"], id="another wording is trusted"
-        ),
+        pytest.param(criterion(), trust("b"), ["not been compared"], id="another wording trusted"),
         pytest.param(criterion("a", "x", "y"), trust("x", "y"), [], id="every bullet"),
         pytest.param(criterion("a", "x", "y"), trust("x"), ["1 of 2 bullets"], id="one bullet"),
         pytest.param(criterion("a", "x"), trust("a"), [], id="the rubric as a whole"),

@@ -90,36 +90,18 @@ def test_a_name_of_its_own_is_the_label() -> None:
         pytest.param({"type": "llm_rubrik"}, "type", "Did you mean 'llm_rubric'?", id="alias"),
         pytest.param({"type": ["contains"]}, "type", "Unknown check ['contains']", id="a list"),
         pytest.param({"type": 3}, "type", "Unknown check 3.", id="a number"),
-        pytest.param(
-            {"type": "code", "grader": "a:b"}, "grader", "EVALS_PYTHON_MODULES", id="code"
-        ),
-        pytest.param(
-            CHECK | {"grader": {}}, "grader", "Unknown key. Known: type, name", id="smuggled"
-        ),
-        pytest.param(
-            CHECK | {"case_sensitiv": True},
-            "case_sensitiv",
-            "Did you mean 'case_sensitive'?",
-            id="misspelt option",
-        ),
-        pytest.param(
-            CHECK | {"wieght": 2}, "wieght", "Did you mean 'weight'?", id="misspelt common key"
-        ),
+        ({"type": "code", "grader": "a:b"}, "grader", "EVALS_PYTHON_MODULES"),
+        (CHECK | {"grader": {}}, "grader", "Unknown key. Known: type, name"),
+        (CHECK | {"case_sensitiv": True}, "case_sensitiv", "Did you mean 'case_sensitive'?"),
+        (CHECK | {"wieght": 2}, "wieght", "Did you mean 'weight'?"),
         pytest.param(CHECK | {"weight": -1}, "weight", "", id="negative weight"),
         pytest.param(CHECK | {"weight": math.inf}, "weight", "", id="endless weight"),
         pytest.param(CHECK | {"weight": math.nan}, "weight", "", id="no number"),
         pytest.param(CHECK | {"threshold": 1.1}, "threshold", "", id="threshold above 1"),
         pytest.param(CHECK | {"enabled": "no"}, "enabled", "", id="a text for a switch"),
-        pytest.param(
-            {"type": "matches", "value": "a("}, "value", "The pattern cannot be used", id="regex"
-        ),
+        ({"type": "matches", "value": "a("}, "value", "The pattern cannot be used"),
         pytest.param(CHECK | {"model": "agent"}, "model", "judge", id="needless judge"),
-        pytest.param(
-            {"type": "tool_called", "value": "x", "scope": "turn"},
-            "scope",
-            "text",
-            id="needless scope",
-        ),
+        ({"type": "tool_called", "value": "x", "scope": "turn"}, "scope", "text"),
     ],
 )
 def test_a_wrong_check_is_refused_where_it_is_wrong(
@@ -217,9 +199,7 @@ def test_no_retrieved_knowledge_differs_from_none_given() -> None:
         pytest.param({}, id="the least"),
         pytest.param({"clock": "2026-05-01T09:30:00+00:00"}, id="clock"),
         pytest.param({"clock": "2026-05-01T09:30:00Z"}, id="clock in UTC"),
-        pytest.param(
-            {"context_params": {"a": 1, "b": "x", "c": 1.5, "d": True, "e": None}}, id="p"
-        ),
+        {"context_params": {"a": 1, "b": "x", "c": 1.5, "d": True, "e": None}},
         pytest.param({"trials": 100, "turn_timeout_s": 1500}, id="the most"),
         pytest.param(
             {
@@ -254,18 +234,8 @@ USER, AGENT = {"role": "user", "content": "a"}, {"role": "assistant", "content":
         pytest.param({"limits": {"max_cost_usd": -1}}, "limits.max_cost_usd", "", id="gain"),
         pytest.param({"limits": {"max_time_ms": -1}}, "limits.max_time_ms", "", id="negative"),
         pytest.param({"history": [AGENT, USER]}, "history.0.role", "first", id="the agent begins"),
-        pytest.param(
-            {"history": [USER, AGENT, AGENT]},
-            "history.2.role",
-            "second message of assistant",
-            id="the agent twice",
-        ),
-        pytest.param(
-            {"history": [USER, USER]},
-            "history.1.role",
-            "second message of user",
-            id="the user twice",
-        ),
+        ({"history": [USER, AGENT, AGENT]}, "history.2.role", "second message of assistant"),
+        ({"history": [USER, USER]}, "history.1.role", "second message of user"),
         pytest.param(
             {"history": [{"role": "system", "content": "a"}]},
             "history.0.role",
@@ -278,12 +248,7 @@ USER, AGENT = {"role": "user", "content": "a"}, {"role": "assistant", "content":
             "needs a value",
             id="nothing expected",
         ),
-        pytest.param(
-            {"final_assertions": [NEEDS_EXPECTED]},
-            "final_assertions.0",
-            "needs a value",
-            id="nothing expected in the end",
-        ),
+        ({"final_assertions": [NEEDS_EXPECTED]}, "final_assertions.0", "needs a value"),
     ],
 )
 def test_cases_that_are_refused(changes: dict[str, Any], loc: str, words: str) -> None:
@@ -382,9 +347,7 @@ def test_fixtures_are_one_or_several(written: object, fixtures: list[str]) -> No
         pytest.param({"gates": {"min_score": 2}}, "gates.min_score", id="score above 1"),
         pytest.param({"gates": {"max_p95_ms": math.inf}}, "gates.max_p95_ms", id="no bound"),
         pytest.param({"gates": {"max_cost_usd": "1"}}, "gates.max_cost_usd", id="a text"),
-        pytest.param(
-            {"gates": {"max_regressions": -1}}, "gates.max_regressions", id="fewer than none"
-        ),
+        ({"gates": {"max_regressions": -1}}, "gates.max_regressions"),
         pytest.param({"judge_context": "{{x}}"}, "judge_context", id="unknown variable"),
         pytest.param({"run_rule": "gates"}, "run_rule", id="gates decide, but there are none"),
         pytest.param({"rubric": "- x\n" * 401}, "rubric", id="a rubric nobody could judge"),
@@ -446,35 +409,21 @@ GATES = {"run_rule": "gates", "gates": {"min_score": 0.5}}
         pytest.param(case(turn(assertions=[CHECK])), {}, False, id="a check"),
         pytest.param(case(turn()), {}, True, id="no check at all"),
         pytest.param(case(turn()), {"assertions": [CHECK]}, False, id="a default check"),
-        pytest.param(
-            case(turn(assertions=[])), {"assertions": [CHECK]}, True, id="an unscored turn"
-        ),
+        pytest.param(case(turn(assertions=[])), {"assertions": [CHECK]}, True, id="unscored turn"),
         pytest.param(case(turn(), final_assertions=[CHECK]), {}, False, id="a final check"),
         pytest.param(case(turn(), limits={"max_time_ms": 5}), {}, False, id="a limit"),
         pytest.param(case(turn(assertions=[SHOWN_ONLY])), {}, True, id="only a weight of 0"),
-        pytest.param(
-            case(turn(assertions=[CHECK | {"enabled": False}])), {}, True, id="only a disabled one"
-        ),
+        (case(turn(assertions=[CHECK | {"enabled": False}])), {}, True),
         pytest.param(case(turn(assertions=[INFORMS])), {}, True, id="only informs"),
         pytest.param(case(turn()), {"rubric": "- Polite"}, False, id="a rubric of the suite"),
         pytest.param(case(turn()), {"rubric": " \n"}, True, id="a blank one"),
-        pytest.param(
-            case(turn()), {"rubric": "- Polite", "rubric_weight": 0}, True, id="one of weight 0"
-        ),
-        pytest.param(
-            case(turn(assertions=[INFORMS | {"threshold": 0.5}])), {}, False, id="with a threshold"
-        ),
+        (case(turn()), {"rubric": "- Polite", "rubric_weight": 0}, True),
+        (case(turn(assertions=[INFORMS | {"threshold": 0.5}])), {}, False),
         pytest.param(case(turn(assertions=[INFORMS])), GATES, False, id="informs, gates decide"),
-        pytest.param(
-            case(turn(assertions=[INFORMS])), {"pass_rule": "score"}, False, id="the score decides"
-        ),
+        (case(turn(assertions=[INFORMS])), {"pass_rule": "score"}, False),
         pytest.param(case(turn(assertions=[SHOWN_ONLY])), GATES, True, id="weight 0, gates decide"),
-        pytest.param(
-            case(turn()), {"assertions": [NEEDS_EXPECTED]}, True, id="a default without a text"
-        ),
-        pytest.param(
-            case(turn(expected="x")), {"assertions": [NEEDS_EXPECTED]}, False, id="and with one"
-        ),
+        (case(turn()), {"assertions": [NEEDS_EXPECTED]}, True),
+        (case(turn(expected="x")), {"assertions": [NEEDS_EXPECTED]}, False),
     ],
 )
 def test_a_case_in_which_nothing_could_decide_is_found(

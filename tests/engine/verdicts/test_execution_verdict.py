@@ -84,32 +84,18 @@ def decision(*grades: GradedAssertion, trial: Trial = HELD, **suite: Any) -> Dec
         pytest.param([SHOWN_HIT], MEASURED, id="only weight 0"),
         pytest.param([scored(1.0)], MEASURED, id="only a score"),
         pytest.param([scored(0.1), SHOWN_MISS, IDLE], MEASURED, id="all of them only inform"),
-        pytest.param(
-            [scored(1.0), graded(UNGRADED, decides=False)], UNJUDGED, id="a measure is missing"
-        ),
-        pytest.param(
-            [graded(UNGRADED, decides=False, fail_on_error=True)], FAILS, id="and fails on error"
-        ),
+        ([scored(1.0), graded(UNGRADED, decides=False)], UNJUDGED),
+        ([graded(UNGRADED, decides=False, fail_on_error=True)], FAILS),
         pytest.param([scored(1.0), UNTRUSTED], UNDECIDED, id="a judge was meant to decide"),
         pytest.param([HIT, graded(UNGRADED)], UNJUDGED, id="one is ungraded"),
         pytest.param([HIT, graded(IN_ERROR)], BROKEN_BY_US, id="one is in error"),
         pytest.param([MISS, graded(UNGRADED)], FAILS, id="no judge could save a failure"),
         pytest.param([graded(UNGRADED), BROKEN], EXCEEDS, id="nor a limit that was not kept"),
         pytest.param([MISS, graded(IN_ERROR)], BROKEN_BY_US, id="our own fault casts doubt on it"),
-        pytest.param(
-            [HIT, graded(UNGRADED, fail_on_error=True)],
-            FAILS,
-            id="unless the check fails on errors",
-        ),
+        ([HIT, graded(UNGRADED, fail_on_error=True)], FAILS),
         pytest.param([HIT, graded(IN_ERROR, fail_on_error=True)], FAILS, id="of any kind"),
-        pytest.param(
-            [HIT, graded(UNGRADED, weight=0.0, decides=False)],
-            PASSES,
-            id="weight 0 would not have decided",
-        ),
-        pytest.param(
-            [HIT, graded(UNGRADED, decides=False)], PASSES, id="neither would a mere score"
-        ),
+        ([HIT, graded(UNGRADED, weight=0.0, decides=False)], PASSES),
+        pytest.param([HIT, graded(UNGRADED, decides=False)], PASSES, id="nor would a mere score"),
         pytest.param([graded(UNGRADED, family="limit")], UNJUDGED, id="an ungraded limit"),
     ],
 )
@@ -127,12 +113,7 @@ def test_all_that_has_a_verdict_must_pass(grades: list[GradedAssertion], outcome
         pytest.param([HIT, MISS], 0.51, FAILS, id="not reached"),
         pytest.param([scored(0.8)], 0.8, PASSES, id="a score alone is enough"),
         pytest.param([scored(0.79)], 0.8, FAILS, id="or not enough"),
-        pytest.param(
-            [scored(1.0, weight=0.7), scored(1.0, weight=0.1), scored(0.0, weight=0.2)],
-            0.8,
-            PASSES,
-            id="reached but for rounding",
-        ),
+        ([scored(1.0, weight=0.7), scored(1.0, weight=0.1), scored(0.0, weight=0.2)], 0.8, PASSES),
         pytest.param([HIT, BROKEN], 0.5, EXCEEDS, id="every limit must be kept too"),
         pytest.param([MISS, BROKEN], 0.5, EXCEEDS, id="a limit is the graver cause"),
         pytest.param([KEPT], 0.8, PASSES, id="a limit alone"),
@@ -140,21 +121,9 @@ def test_all_that_has_a_verdict_must_pass(grades: list[GradedAssertion], outcome
         pytest.param([], 0.0, UNDECIDED, id="nothing was asserted"),
         pytest.param([MISS], 0.0, PASSES, id="everything reaches 0"),
         pytest.param([HIT, graded(UNGRADED)], 0.1, UNJUDGED, id="one is ungraded"),
-        pytest.param(
-            [HIT, graded(UNGRADED, decides=False)], 0.1, UNJUDGED, id="its score would have decided"
-        ),
-        pytest.param(
-            [HIT, graded(UNGRADED, decides=False, weight=0.0)],
-            0.1,
-            PASSES,
-            id="with weight 0 it would not",
-        ),
-        pytest.param(
-            [HIT, graded(UNGRADED, decides=False, fail_on_error=True)],
-            0.1,
-            FAILS,
-            id="it fails on errors",
-        ),
+        pytest.param([HIT, graded(UNGRADED, decides=False)], 0.1, UNJUDGED, id="its score decides"),
+        ([HIT, graded(UNGRADED, decides=False, weight=0.0)], 0.1, PASSES),
+        ([HIT, graded(UNGRADED, decides=False, fail_on_error=True)], 0.1, FAILS),
     ],
 )
 def test_the_score_decides_where_the_suite_says_so(
@@ -194,22 +163,10 @@ def test_where_gates_decide_scores_are_enough(
 @pytest.mark.parametrize(
     ("trial", "outcome"),
     [
-        pytest.param(
-            make_trial(make_turn(error="It broke."), make_turn(index=2)),
-            CRASHED,
-            id="an error of the agent, even on an unscored turn",
-        ),
+        (make_trial(make_turn(error="It broke."), make_turn(index=2)), CRASHED),
         pytest.param(HELD.but(failure=Failure(Cause.PROVIDER, "Away.")), AWAY, id="away"),
-        pytest.param(
-            make_trial(make_turn(error="Away."), failure=Failure(Cause.PROVIDER, "Away.")),
-            AWAY,
-            id="in the middle of a turn",
-        ),
-        pytest.param(
-            make_trial(failure=Failure(Cause.HARNESS, "Lost."), planned_turns=1),
-            BROKEN_BY_US,
-            id="before it began",
-        ),
+        (make_trial(make_turn(error="Away."), failure=Failure(Cause.PROVIDER, "Away.")), AWAY),
+        (make_trial(failure=Failure(Cause.HARNESS, "Lost."), planned_turns=1), BROKEN_BY_US),
         pytest.param(HELD, PASSES, id="nothing"),
     ],
 )
@@ -268,12 +225,7 @@ def test_nothing_is_certain_about_an_agent_whose_own_model_was_away() -> None:
 @pytest.mark.parametrize(
     ("trial", "grades", "cause"),
     [
-        pytest.param(
-            make_trial(make_turn(error="It broke."), make_turn(index=2)),
-            [HIT],
-            Cause.AGENT,
-            id="a crash in a turn that nothing is asserted of",
-        ),
+        (make_trial(make_turn(error="It broke."), make_turn(index=2)), [HIT], Cause.AGENT),
         pytest.param(HELD, [HIT, BROKEN], Cause.LIMIT, id="a limit"),
         pytest.param(HELD, [BROKEN], Cause.LIMIT, id="a limit alone"),
     ],
@@ -351,9 +303,7 @@ def rubric(score: float | None, *, weight: float = 0.5, passed: bool | None = No
     [
         pytest.param([HIT, rubric(0.5)], 0.75, id="half each"),
         pytest.param([HIT, MISS, HIT, MISS, rubric(1.0)], 0.75, id="however many checks"),
-        pytest.param(
-            [HIT, graded(Grade.miss("No."), weight=3.0), rubric(1.0)], 0.625, id="of any weight"
-        ),
+        ([HIT, graded(Grade.miss("No."), weight=3.0), rubric(1.0)], 0.625),
         pytest.param([MISS, rubric(1.0, weight=0.2)], 0.2, id="its own share"),
         pytest.param([MISS, rubric(1.0, weight=1.0)], 1.0, id="all of it"),
         pytest.param([MISS, rubric(1.0, weight=0.0)], 0.0, id="shown only"),
@@ -361,9 +311,7 @@ def rubric(score: float | None, *, weight: float = 0.5, passed: bool | None = No
         pytest.param([SHOWN_HIT, KEPT, rubric(0.5)], 0.5, id="no check has a score"),
         pytest.param([rubric(0.5, weight=0.0)], None, id="alone and shown only"),
         pytest.param([HIT, rubric(None)], 1.0, id="ungraded"),
-        pytest.param(
-            [HIT, graded(Grade.not_applicable("-"), is_rubric=True)], 1.0, id="not applicable"
-        ),
+        ([HIT, graded(Grade.not_applicable("-"), is_rubric=True)], 1.0),
     ],
 )
 def test_the_rubric_has_its_share_of_the_score(
@@ -487,7 +435,7 @@ def judged(grade: Grade, **changes: Any) -> GradedAssertion:
             id="reasons are joined",
         ),
         pytest.param(
-            [judged(UNGRADED)], False, "The judge refused.", id="set but ungraded counts as not met"
+            [judged(UNGRADED)], False, "The judge refused.", id="ungraded counts as not met"
         ),
         pytest.param([judged(Grade.of_score(0.2, "So so."))], None, None, id="a mere score"),
         pytest.param([judged(Grade.miss("x"), weight=0.0)], None, None, id="weight 0"),
@@ -509,11 +457,7 @@ def test_response_criteria_are_the_judged_checks(
     [
         pytest.param([graded(Grade.hit("x"), family="tools")], True, id="tools"),
         pytest.param([graded(Grade.miss("x"), family="retrieval")], False, id="chunks"),
-        pytest.param(
-            [graded(Grade.hit("x"), family="tools"), graded(Grade.miss("x"), family="tools")],
-            False,
-            id="all of them",
-        ),
+        ([graded(Grade.hit("x"), family="tools"), graded(Grade.miss("x"), family="tools")], False),
         pytest.param([graded(Grade.miss("x"), family="tools", weight=0.0)], None, id="weight 0"),
         pytest.param([MISS, BROKEN], None, id="none"),
     ],
@@ -526,13 +470,7 @@ def test_trajectory_criteria_are_the_checks_of_tools_and_chunks(
 
 @pytest.mark.parametrize(
     ("grades", "passed"),
-    [
-        ([HIT], True),
-        ([MISS], False),
-        ([], False),
-        ([graded(UNGRADED)], False),
-        ([SHOWN_HIT], None),
-    ],
+    [([HIT], True), ([MISS], False), ([], False), ([graded(UNGRADED)], False), ([SHOWN_HIT], None)],
 )
 def test_overall_it_passed_if_the_verdict_says_so(
     grades: list[GradedAssertion], *, passed: bool | None

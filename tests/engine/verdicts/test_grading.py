@@ -127,9 +127,7 @@ async def test_what_is_disabled_is_not_graded() -> None:
         pytest.param(POLITE, True, id="a judge that says pass or fail"),
         pytest.param(POLITE | {"scale": "0-1"}, False, id="a score alone"),
         pytest.param(POLITE | {"scale": "0-1", "threshold": 0.5}, True, id="with a threshold"),
-        pytest.param(
-            POLITE | {"scale": "0-1", "threshold": 0.5, "weight": 0}, False, id="and weight 0"
-        ),
+        (POLITE | {"scale": "0-1", "threshold": 0.5, "weight": 0}, False),
     ],
 )
 async def test_whether_a_grade_decides(assertion: dict[str, Any], *, decides: bool) -> None:
@@ -143,8 +141,7 @@ async def test_whether_a_grade_decides(assertion: dict[str, Any], *, decides: bo
 # What a check sees
 
 FIRST = make_turn(
-    "One.",
-    messages=(Message("assistant", "", (make_call("a", chunks=(Chunk("c1", "x"),)),)),),
+    "One.", messages=(Message("assistant", "", (make_call("a", chunks=(Chunk("c1", "x"),)),)),)
 )
 SECOND = make_turn("Two.", index=2, messages=(Message("assistant", "", (make_call("b"),)),))
 
@@ -206,9 +203,7 @@ async def test_what_is_compared_with(check: dict[str, Any], expected: str, *, pa
     [
         pytest.param(make_trial(make_turn("hello"), make_turn("x", index=2)), id="held"),
         pytest.param(make_trial(make_turn(error="It broke."), planned_turns=2), id="not held"),
-        pytest.param(
-            make_trial(failure=Failure(Cause.HARNESS, "Lost."), planned_turns=2), id="broken"
-        ),
+        make_trial(failure=Failure(Cause.HARNESS, "Lost."), planned_turns=2),
     ],
 )
 async def test_a_default_check_without_any_text_is_not_applicable(trial: Trial) -> None:

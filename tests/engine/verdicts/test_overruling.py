@@ -110,15 +110,9 @@ def regraded(check: GradedAssertion, *words: Ruling) -> tuple[bool | None, float
         pytest.param(HIT, [RIGHT], None, id="who agrees changes nothing"),
         pytest.param(HIT, [WRONG, yes(by=2)], None, id="disputed"),
         pytest.param(UNGRADED, [WRONG], (False, 0.0), id="people decide what a judge could not"),
-        pytest.param(
-            replace(MISS, score=0.25), [WRONG], None, id="agreeing keeps a score on a scale"
-        ),
-        pytest.param(
-            replace(MISS, score=0.25), [no(score=0.0)], (False, 0.0), id="their own score"
-        ),
-        pytest.param(
-            Grade.of_score(0.4, "Close."), [yes(score=0.9)], (None, 0.9), id="only informs"
-        ),
+        pytest.param(replace(MISS, score=0.25), [WRONG], None, id="agreeing keeps a score"),
+        pytest.param(replace(MISS, score=0.25), [no(score=0.0)], (False, 0.0), id="own score"),
+        (Grade.of_score(0.4, "Close."), [yes(score=0.9)], (None, 0.9)),
     ],
 )
 def test_a_check_gets_the_grade_that_people_give_it(
@@ -153,31 +147,12 @@ def rubric(*verdicts: str | None, threshold: float | None = 0.6, **grade: Any) -
         pytest.param(rubric("pass", "fail"), [yes(item=9)], None, id="no such bullet"),
         pytest.param(rubric("pass", "not_applicable"), [no(item=2)], (False, 0.5), id="applies"),
         pytest.param(rubric("pass", None, "fail"), [yes(item=2)], (True, 2 / 3), id="was open"),
-        pytest.param(
-            rubric("pass", None, "fail"), [no(item=1)], (False, 0.0), id="open, no matter"
-        ),
+        pytest.param(rubric("pass", None, "fail"), [no(item=1)], (False, 0.0), id="no matter"),
         pytest.param(rubric("pass", None, "fail"), [yes(item=3)], (True, 2 / 3), id="open, enough"),
-        pytest.param(
-            rubric("fail", None, "fail"), [yes(item=3)], (None, None), id="open, it matters"
-        ),
-        pytest.param(
-            rubric("pass", "fail", threshold=None, passed=None),
-            [yes(item=2)],
-            (None, 1.0),
-            id="only informs",
-        ),
-        pytest.param(
-            rubric("pass", "fail"),
-            [yes(item=2), no()],
-            None,
-            id="the whole goes before its bullets",
-        ),
-        pytest.param(
-            rubric("pass", "fail"),
-            [yes(item=2), unsure()],
-            (True, 1.0),
-            id="unsure of the whole",
-        ),
+        pytest.param(rubric("fail", None, "fail"), [yes(item=3)], (None, None), id="it matters"),
+        (rubric("pass", "fail", threshold=None, passed=None), [yes(item=2)], (None, 1.0)),
+        pytest.param(rubric("pass", "fail"), [yes(item=2), no()], None, id="the whole goes first"),
+        pytest.param(rubric("pass", "fail"), [yes(item=2), unsure()], (True, 1.0), id="unsure"),
     ],
 )
 def test_bullets_of_a_rubric_are_counted_again(

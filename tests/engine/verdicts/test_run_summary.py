@@ -126,37 +126,18 @@ def test_what_k_trials_would_do_is_the_mean_of_the_cases_as_far_as_all_have_tria
         pytest.param(["PPPPF"], {"min_pass_rate": 0.8}, "passed", id="a case may fail a trial"),
         pytest.param(["P"], {"gates": {"max_p95_ms": 100}}, "passed", id="a gate holds"),
         pytest.param(["P"], {"gates": {"max_p95_ms": 99}}, "failed", id="a gate does not"),
-        pytest.param(
-            ["P"], {"gates": {"min_score": 0.5}}, "inconclusive", id="its actual is unknown"
-        ),
+        pytest.param(["P"], {"gates": {"min_score": 0.5}}, "inconclusive", id="actual unknown"),
         pytest.param(["F"], {"gates": {"min_score": 0.5}}, "failed", id="unknown, and one failed"),
-        pytest.param(
-            ["F", "P"],
-            {"run_rule": "gates", "gates": {"min_pass_rate": 0.5}},
-            "passed",
-            id="the gates alone decide",
-        ),
-        pytest.param(
-            ["F", "P"],
-            {"run_rule": "gates", "gates": {"min_pass_rate": 0.6}},
-            "failed",
-            id="the gates alone, and one does not hold",
-        ),
-        pytest.param(
-            ["P", "E"],
-            {"run_rule": "gates", "gates": {"min_pass_rate": 0.5}},
-            "inconclusive",
-            id="an error is one for gates, too",
-        ),
+        (["F", "P"], {"run_rule": "gates", "gates": {"min_pass_rate": 0.5}}, "passed"),
+        (["F", "P"], {"run_rule": "gates", "gates": {"min_pass_rate": 0.6}}, "failed"),
+        (["P", "E"], {"run_rule": "gates", "gates": {"min_pass_rate": 0.5}}, "inconclusive"),
         pytest.param(["M", "M"], {}, "measured", id="only measured"),
         pytest.param(["M", "P"], {}, "passed", id="one could pass"),
         pytest.param(["M", "F"], {}, "failed", id="one could fail"),
         pytest.param(["ME"], {}, "inconclusive", id="measured, and an error"),
         pytest.param(["M"], {"gates": {"max_p95_ms": 100}}, "passed", id="measured, a gate holds"),
         pytest.param(["M"], {"gates": {"max_p95_ms": 99}}, "failed", id="measured, one does not"),
-        pytest.param(
-            ["M"], {"gates": {"min_pass_rate": 0.1}}, "inconclusive", id="measured, and no rate"
-        ),
+        pytest.param(["M"], {"gates": {"min_pass_rate": 0.1}}, "inconclusive", id="no rate"),
     ],
 )
 def test_the_verdict_of_a_run(cases: list[str], suite: dict[str, Any], verdict: str) -> None:
@@ -199,9 +180,7 @@ def test_latencies_are_those_of_graded_conversations() -> None:
     ("turn_ms", "median", "p95", "holds"),
     [
         pytest.param((5.0,) * 20, 5.0, 5.0, True, id="all were answered"),
-        pytest.param(
-            (5.0,) * 19 + (None,), 5.0, 5.0, True, id="1 of 20 may fail, as any may be slow"
-        ),
+        pytest.param((5.0,) * 19 + (None,), 5.0, 5.0, True, id="1 of 20 may be slow"),
         pytest.param((5.0,) * 18 + (None, None), 5.0, None, False, id="2 of 20 may not"),
         pytest.param((None, None, 5.0), None, None, False, id="most failed"),
         pytest.param((None,), None, None, False, id="a dead agent"),
@@ -317,54 +296,24 @@ UNMEASURED: dict[str, Any] = {
     ("gate", "measured", "actual", "holds"),
     [
         pytest.param({"min_score": 0.8}, {"score": exactly(0.8)}, 0.8, True, id="score: inclusive"),
-        pytest.param(
-            {"min_score": 0.8}, {"score": exactly(0.7999)}, 0.7999, False, id="score: below"
-        ),
+        ({"min_score": 0.8}, {"score": exactly(0.7999)}, 0.7999, False),
         pytest.param({"min_score": 0.8}, {}, None, None, id="score: unknown"),
-        pytest.param(
-            {"min_score": 0.0}, {"score": exactly(0.0)}, 0.0, True, id="score: a gate of 0 is one"
-        ),
-        pytest.param(
-            {"min_pass_rate": 0.5}, {"pass_rate": exactly(0.5)}, 0.5, True, id="rate: inclusive"
-        ),
-        pytest.param(
-            {"min_pass_rate": 0.5}, {"pass_rate": exactly(0.49)}, 0.49, False, id="rate: below"
-        ),
+        pytest.param({"min_score": 0.0}, {"score": exactly(0.0)}, 0.0, True, id="score: gate of 0"),
+        ({"min_pass_rate": 0.5}, {"pass_rate": exactly(0.5)}, 0.5, True),
+        ({"min_pass_rate": 0.5}, {"pass_rate": exactly(0.49)}, 0.49, False),
         pytest.param({"min_pass_rate": 0.5}, {}, None, None, id="rate: unknown"),
         pytest.param({"max_p95_ms": 500}, {"times": times(500)}, 500, True, id="p95: inclusive"),
         pytest.param({"max_p95_ms": 500}, {"times": times(500.1)}, 500.1, False, id="p95: above"),
         pytest.param({"max_p95_ms": 500}, {}, None, None, id="p95: unknown"),
-        pytest.param(
-            {"max_cost_per_call_usd": 0.3}, a_call(CENTS_30), 0.3, True, id="call: at most"
-        ),
-        pytest.param(
-            {"max_cost_per_call_usd": 0.29}, a_call(CENTS_30), 0.3, False, id="call: above"
-        ),
-        pytest.param(
-            {"max_cost_per_call_usd": 1}, a_call("0.1", None), None, None, id="call: one is unknown"
-        ),
+        ({"max_cost_per_call_usd": 0.3}, a_call(CENTS_30), 0.3, True),
+        ({"max_cost_per_call_usd": 0.29}, a_call(CENTS_30), 0.3, False),
+        ({"max_cost_per_call_usd": 1}, a_call("0.1", None), None, None),
         pytest.param({"max_cost_per_call_usd": 1}, {}, None, None, id="call: none"),
-        pytest.param(
-            {"max_cost_usd": 0.3}, {"everyone": spent(CENTS_30)}, 0.3, True, id="cost: at most"
-        ),
-        pytest.param(
-            {"max_cost_usd": 0.299999999},
-            {"everyone": spent(CENTS_30)},
-            0.3,
-            False,
-            id="cost: above",
-        ),
+        ({"max_cost_usd": 0.3}, {"everyone": spent(CENTS_30)}, 0.3, True),
+        ({"max_cost_usd": 0.299999999}, {"everyone": spent(CENTS_30)}, 0.3, False),
         pytest.param({"max_cost_usd": 0}, {"everyone": spent("0")}, 0, True, id="cost: nothing"),
-        pytest.param(
-            {"max_cost_usd": 1}, {"everyone": spent(None)}, None, None, id="cost: unknown"
-        ),
-        pytest.param(
-            {"max_cost_usd": 1},
-            {"everyone": spent("1.1", None)},
-            None,
-            False,
-            id="cost: what is known is too much",
-        ),
+        ({"max_cost_usd": 1}, {"everyone": spent(None)}, None, None),
+        ({"max_cost_usd": 1}, {"everyone": spent("1.1", None)}, None, False),
     ],
 )
 def test_a_gate_is_compared_with_what_was_measured(
@@ -537,14 +486,8 @@ def test_a_run_costs_what_agent_and_judge_cost_in_all_that_ended() -> None:
     [
         pytest.param([costly(PASSED, None)], (None, None), id="of the agent"),
         pytest.param([costly(PASSED, "0.2", None)], (0.1, None), id="of the judge"),
-        pytest.param(
-            [costly(PASSED, "0.2"), costly(ERRORED, None)], (0.1, None), id="of what errored"
-        ),
-        pytest.param(
-            [costly(PASSED, "0.2"), costly(ERRORED, None, turns=0)],
-            (0.1, None),
-            id="of what never was answered",
-        ),
+        ([costly(PASSED, "0.2"), costly(ERRORED, None)], (0.1, None)),
+        ([costly(PASSED, "0.2"), costly(ERRORED, None, turns=0)], (0.1, None)),
         pytest.param([costly(PASSED, "0.2"), costly(None, None)], (0.1, 0.2), id="of what waits"),
         pytest.param([costly(PASSED, "0", turns=0)], (None, 0.0), id="without a turn"),
         pytest.param([costly(None, None)], (None, None), id="nothing has ended"),

@@ -150,15 +150,8 @@ async def test_shared_words_stand_in_for_embeddings() -> None:
     ("written", "method", "is_degraded"),
     [
         pytest.param({"way": "embeddings", "model": "a/b"}, "embeddings a/b", False, id="model"),
-        pytest.param(
-            {"way": "static", "directory": "/models/tiny"},
-            "embeddings model2vec/tiny",
-            False,
-            id="folder",
-        ),
-        pytest.param(
-            {"way": "judge", "model": "a/b"}, "semantic_equivalence a/b", True, id="judge"
-        ),
+        ({"way": "static", "directory": "/models/tiny"}, "embeddings model2vec/tiny", False),
+        ({"way": "judge", "model": "a/b"}, "semantic_equivalence a/b", True),
         pytest.param({"way": "words"}, "fuzzy_match", True, id="words"),
     ],
 )

@@ -25,8 +25,7 @@ def test_a_position_is_read_whatever_was_posted(posted: object, position: int) -
 
 
 @pytest.mark.parametrize(
-    ("label", "place"),
-    [("Type", "Entity 1, type"), ("JSON Schema", "Entity 1, JSON Schema")],
+    ("label", "place"), [("Type", "Entity 1, type"), ("JSON Schema", "Entity 1, JSON Schema")]
 )
 def test_a_field_is_named_within_a_sentence(label: str, place: str) -> None:
     class Row(forms.Form):

@@ -90,45 +90,17 @@ LINK = {"from": "order-1042", "to": "ordr-1042"}
     [
         pytest.param(called("refnd"), "value", "refund", "error", id="called"),
         pytest.param(MISSING, "value", "refund", "error", id="not called"),
-        pytest.param(
-            called("refnd", name_match="contains"), "value", "refund", "error", id="part of a name"
-        ),
-        pytest.param(
-            calls("refund", "entity.qery"), "tools[1]", "entity.query", "error", id="path"
-        ),
-        pytest.param(
-            calls({"name": "refnd", "args": {"a": 1}}),
-            "tools[0].name",
-            "refund",
-            "error",
-            id="args",
-        ),
+        (called("refnd", name_match="contains"), "value", "refund", "error"),
+        (calls("refund", "entity.qery"), "tools[1]", "entity.query", "error"),
+        (calls({"name": "refnd", "args": {"a": 1}}), "tools[0].name", "refund", "error"),
         pytest.param(USE, "tool", "refund", "error", id="use"),
         pytest.param(CHUNKS, "chunks[1]", "returns", "error", id="chunk"),
-        pytest.param(
-            world(updated={"id": "order-1042b"}),
-            "updated[0].id",
-            "order-1042",
-            "error",
-            id="entity",
-        ),
-        pytest.param(
-            world(created={"type": "ordr"}), "created[0].type", "order", "error", id="type"
-        ),
+        (world(updated={"id": "order-1042b"}), "updated[0].id", "order-1042", "error"),
+        (world(created={"type": "ordr"}), "created[0].type", "order", "error"),
         pytest.param(world(linked=LINK), "linked[0].to", "order-1042", "error", id="relation"),
         # Arguments are the agent's: a type that does not exist may be meant.
-        pytest.param(
-            called("entity.query", args={"type": "ordr"}),
-            "args.type",
-            "order",
-            "warning",
-            id="passed",
-        ),
-        pytest.param(
-            calls(passed({"any_of": ["order", "ordr"]})),
-            *("tools[0].args.type", "order", "warning"),
-            id="one of several",
-        ),
+        (called("entity.query", args={"type": "ordr"}), "args.type", "order", "warning"),
+        (calls(passed({"any_of": ["order", "ordr"]})), *("tools[0].args.type", "order", "warning")),
     ],
 )
 def test_a_name_that_nothing_has_is_reported_at_its_place(
@@ -293,24 +265,14 @@ HEAVY = [REFUND | {"weight": weight} for weight in (1, 99)]
             id="threshold",
         ),
         pytest.param(suite(REFUND, gates={"min_score": 0}), "gates.min_score", "error", id="gate"),
-        pytest.param(
-            suite(REFUND, pass_rule="score", pass_threshold=0),
-            "pass_threshold",
-            "error",
-            id="score",
-        ),
+        (suite(REFUND, pass_rule="score", pass_threshold=0), "pass_threshold", "error"),
         pytest.param(
             suite(cases=[{"name": "c", "turns": [turn(REFUND, user="   ")]}]),
             *("cases[0].turns[0].user", "error"),
             id="a blank message",
         ),
         pytest.param(suite(cases=[]), "cases", "warning", id="no cases"),
-        pytest.param(
-            suite(*HEAVY, pass_rule="score"),
-            "cases[0]",
-            "warning",
-            id="a weight that decides alone",
-        ),
+        (suite(*HEAVY, pass_rule="score"), "cases[0]", "warning"),
     ],
 )
 def test_what_proves_nothing_is_reported_in_our_files(

@@ -79,10 +79,7 @@ def read(files: dict[str, str], agent: str | None = "desk") -> Imported:
         pytest.param({"promptfooconfig.yaml": GENERATED}, None, 3, 1, id="generated tests"),
         pytest.param({"agent.yaml": HOLODECK}, None, 2, 1, id="HoloDeck"),
         pytest.param(
-            {
-                "agentura.yaml": AGENTURA,
-                "a.jsonl": '{"input": "hi", "expected": "hello"}',
-            },
+            {"agentura.yaml": AGENTURA, "a.jsonl": '{"input": "hi", "expected": "hello"}'},
             None,
             *(2, 1),
             id="Agentura",
@@ -112,11 +109,7 @@ def read(files: dict[str, str], agent: str | None = "desk") -> Imported:
             *("desk", 2, 2),
             id="a key of an expected answer",
         ),
-        pytest.param(
-            {"rows.jsonl": '{"input": "a", "expected": "x", "owner": "Ann"}'},
-            *("desk", 0, 0),
-            id="nothing but a note",
-        ),
+        ({"rows.jsonl": '{"input": "a", "expected": "x", "owner": "Ann"}'}, *("desk", 0, 0)),
     ],
 )
 def test_a_loss_says_how_many_checks_are_lost_with_it(

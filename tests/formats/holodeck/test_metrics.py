@@ -69,10 +69,7 @@ CRITERIA = (
             "- {metric: numeric, response_path: answer, absolute_tolerance: 1e-3}\n",
             {"type": "numeric", "absolute_tolerance": 0.001, "response_path": "answer"},
         ),
-        (
-            EQUALITY,
-            {"type": "exact_match", "case_insensitive": True, "strip_whitespace": True},
-        ),
+        (EQUALITY, {"type": "exact_match", "case_insensitive": True, "strip_whitespace": True}),
         (OVERLAP, {"type": "token_f1", "threshold": 0.8}),
         ("- {metric: bleu, threshold: '0.4'}\n", {"type": "bleu", "threshold": 0.4}),
         ("- {metric: rouge}\n", {"type": "rouge"}),

@@ -156,18 +156,12 @@ def test_of_several_scores_the_choice_with_the_highest_passes() -> None:
     ("registry", "spec", "word"),
     [
         pytest.param(REGISTRY.format("my.own:Thing"), "", "`code`", id="own class"),
-        pytest.param(
-            f"{GRADED}    multicomp_n: 3\n", QUALITY, "several replies", id="several replies"
-        ),
+        (f"{GRADED}    multicomp_n: 3\n", QUALITY, "several replies"),
         pytest.param(
             GRADED, QUALITY.replace("choice_scores", "# "), "choice_scores", id="no scores"
         ),
-        pytest.param(
-            GRADED, QUALITY.replace("'YN'", "from_n"), "several replies", id="choice of replies"
-        ),
-        pytest.param(
-            GRADED, "prompt: []\n" + QUALITY[QUALITY.index("choice") :], "text", id="no text"
-        ),
+        (GRADED, QUALITY.replace("'YN'", "from_n"), "several replies"),
+        (GRADED, "prompt: []\n" + QUALITY[QUALITY.index("choice") :], "text"),
     ],
 )
 def test_an_eval_that_has_no_equal_here_is_lost_and_others_are_imported(
@@ -227,12 +221,8 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"
     ("registry", "samples", "key", "message"),
     [
         pytest.param(MATCH, POINTER, "samples_jsonl", "pull", id="a pointer of Git LFS"),
-        pytest.param(
-            MATCH.replace("sums/samples", "''  #"), "", "samples_jsonl", "path", id="none"
-        ),
-        pytest.param(
-            REGISTRY.format("my.own:Thing"), "", '["sums.dev.v0"]', "Thing", id="own class"
-        ),
+        (MATCH.replace("sums/samples", "''  #"), "", "samples_jsonl", "path"),
+        (REGISTRY.format("my.own:Thing"), "", '["sums.dev.v0"]', "Thing"),
     ],
 )
 def test_a_registry_of_which_nothing_is_left_is_refused_with_the_reason(

@@ -72,10 +72,7 @@ ORDERED = {"type": "tool_calls", "tools": ["a", "b"], "ordered": True}
         ("{type: bleu, value: x}", compared("bleu", 0.5)),
         ("{type: meteor, value: x, threshold: 0.7}", compared("meteor", 0.7)),
         ("{type: llm-rubric, value: Is kind}", judged("Is kind")),
-        (
-            "{type: not-llm-rubric, value: Is rude}",
-            judged("The reply does not meet this: Is rude"),
-        ),
+        ("{type: not-llm-rubric, value: Is rude}", judged("The reply does not meet this: Is rude")),
         (
             "{type: llm-rubric, value: Is kind, threshold: 0.8}",
             judged("Is kind", scale="0-1", threshold=0.8),
@@ -90,10 +87,7 @@ ORDERED = {"type": "tool_calls", "tools": ["a", "b"], "ordered": True}
             "{type: 'trajectory:tool-used', value: {pattern: '*search*', min: 2, max: 3}}",
             called("search", name_match="contains", min_count=2, max_count=3),
         ),
-        (
-            "{type: 'not-trajectory:tool-used', value: delete}",
-            called("delete", "tool_not_called"),
-        ),
+        ("{type: 'not-trajectory:tool-used', value: delete}", called("delete", "tool_not_called")),
         (
             "{type: 'trajectory:tool-args-match', value: {name: find, args: {id: '{{what}}'}}}",
             called("find", args={"id": "hi"}),

@@ -33,12 +33,7 @@ def holds(code: str, reply: str, *, inverse: bool = False) -> bool:
         pytest.param("!(output.includes('a') || output.includes('b'))", "c", "b", id="neither"),
         pytest.param("output.includes('a') && output.includes('b')", "ab", "a", id="both"),
         pytest.param("output.includes('a') || output.includes('b')", "b", "c", id="either"),
-        pytest.param(
-            "(output.includes('a.') || output.includes('b')) && !output.includes('c')",
-            "a.",
-            "ax",
-            id="brackets",
-        ),
+        ("(output.includes('a.') || output.includes('b')) && !output.includes('c')", "a.", "ax"),
         pytest.param("output.toLowerCase().includes('paris')", "PARIS", "Rome", id="any case"),
         pytest.param("output.includes(context.vars.city)", "Paris!", "Rome!", id="a variable"),
         pytest.param("output.includes(context.vars['city'])", "Paris!", "Rome!", id="in brackets"),
@@ -49,9 +44,7 @@ def holds(code: str, reply: str, *, inverse: bool = False) -> bool:
         pytest.param("output !== 'yes'", "no", "yes", id="is not"),
         pytest.param("output.length < 5", "1234", "12345", id="less"),
         pytest.param("output.length <= 5", "12\n45", "123456", id="at most"),
-        pytest.param(
-            "output.length > 2 && output.length < 1500", "x" * 1499, "x" * 1500, id="long"
-        ),
+        pytest.param("output.length > 2 && output.length < 1500", "x" * 1499, "x" * 1500, id="len"),
         pytest.param("output.length >= 1200", "x" * 1200, "x" * 1199, id="at least"),
         pytest.param("output.length === 3", "äöü", "ab", id="exactly"),
         pytest.param("output.length !== 3", "ab", "abc", id="not so long"),
@@ -64,9 +57,7 @@ def holds(code: str, reply: str, *, inverse: bool = False) -> bool:
         pytest.param("output.includes(' || ')", "a || b", "a", id="signs in a text"),
         pytest.param("output && output.includes('a')", "a", "b", id="there is one"),
         pytest.param("typeof output === 'string' && output.includes('a')", "a", "b", id="a text"),
-        pytest.param(
-            "JSON.parse(output).state === 'sent'", '{"state": "sent"}', '{"state": 1}', id="JSON"
-        ),
+        ("JSON.parse(output).state === 'sent'", '{"state": "sent"}', '{"state": 1}'),
         pytest.param(
             'JSON.parse(output).items[0]["unit price"] == 3',
             '{"items": [{"unit price": 3}]}',

@@ -79,12 +79,7 @@ def test_an_error_of_the_suite_is_explained_once(line: str, message: str) -> Non
         pytest.param("{value: x}", "", "check", id="no type"),
         pytest.param("{type: llm_judge}", "criteria", "`criteria`", id="missing option"),
         pytest.param("{type: llm_judge, criteria: x, scale: 1-6}", "scale", "'1-5'", id="choice"),
-        pytest.param(
-            "{type: tool_calls, tools: [{name: x, arg: 1}]}",
-            "tools[0].arg",
-            "'args'",
-            id="key inside an option",
-        ),
+        ("{type: tool_calls, tools: [{name: x, arg: 1}]}", "tools[0].arg", "'args'"),
         pytest.param("{type: contains}", "", "needs", id="nothing expected"),
         pytest.param("{type: matches, value: '(?=x)'}", "value", "Lookahead", id="pattern"),
         pytest.param("{type: contains, value: x, model: agent}", "model", "judge", id="misfit"),
@@ -117,11 +112,7 @@ def test_an_error_of_an_assertion_is_explained_once(
             "6:13 cases[0].turns[0].user: The key `user` is missing: ",
             id="a missing key where it should be",
         ),
-        pytest.param(
-            SUITE.replace("suite: A\n", ""),
-            "1:1 suite: The key `suite` is missing: ",
-            id="described",
-        ),
+        (SUITE.replace("suite: A\n", ""), "1:1 suite: The key `suite` is missing: "),
     ],
 )
 def test_an_error_is_placed_and_described(content: str, error: str) -> None:
@@ -182,11 +173,7 @@ def test_free_data_allows_anything() -> None:
             "5:38 tools[0].methd: Unknown key `methd`. Did you mean 'method'?",
             id="of a tool that asks",
         ),
-        pytest.param(
-            "{name: a, rulez: []}",
-            "5:17 tools[0].rulez: Unknown key `rulez`. Did you mean 'rules'?",
-            id="of a canned tool",
-        ),
+        ("{name: a, rulez: []}", "5:17 tools[0].rulez: Unknown key `rulez`. Did you mean 'rules'?"),
         pytest.param(
             "{name: a, url: https://a.org/, headers: {X-A: {envv: AGENT_A}}}",
             "5:54 tools[0].headers.X-A.envv: Unknown key `envv`. Did you mean 'env'?",

@@ -180,12 +180,7 @@ HOLODECK = {
             )
             for name, text in HOLODECK.items()
         ),
-        pytest.param(
-            "promptfoo",
-            None,
-            {"x/promptfooconfig.yaml": PROMPTFOO, "x/p.txt": "P {{what}}"},
-            id="promptfoo",
-        ),
+        ("promptfoo", None, {"x/promptfooconfig.yaml": PROMPTFOO, "x/p.txt": "P {{what}}"}),
         pytest.param("openai-evals", "desk", {"eval_x.json": OPENAI}, id="OpenAI"),
         pytest.param(
             "openai-evals",

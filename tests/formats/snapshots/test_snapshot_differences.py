@@ -141,9 +141,7 @@ def found(after: str, before: str | None = None) -> list[tuple[SnapshotPart, str
             *(SnapshotPart.RUN, "providers.local.max_concurrency", ("", "3")),
             id="limit",
         ),
-        pytest.param(
-            snapshot(suite={"trials": 3}), SnapshotPart.RUN, "suite.trials", ("", "3"), id="trials"
-        ),
+        (snapshot(suite={"trials": 3}), SnapshotPart.RUN, "suite.trials", ("", "3")),
         pytest.param(
             snapshot(suite={"gates": {"min_score": 0.5}}),
             *(SnapshotPart.RUN, "suite.gates.min_score", ("", "0.5")),

@@ -80,9 +80,7 @@ def test_what_struere_can_say_is_the_same_after_export_and_import(
 @pytest.mark.parametrize(
     ("judge", "written"),
     [
-        pytest.param(
-            "anthropic/claude-haiku-4-5-20251001", "claude-haiku-4-5-20251001", id="known"
-        ),
+        ("anthropic/claude-haiku-4-5-20251001", "claude-haiku-4-5-20251001"),
         pytest.param("openrouter/claude-haiku", "openrouter/claude-haiku", id="other provider"),
         pytest.param("anthropic/claude-a/b", "anthropic/claude-a/b", id="slash in the name"),
         pytest.param("anthropic/opus", "anthropic/opus", id="name that tells no provider"),
@@ -152,12 +150,7 @@ def test_an_expected_text_becomes_the_value_of_a_check() -> None:
             "no settings",
             id="settings of the judge",
         ),
-        pytest.param(
-            {"case": {"limits": {"max_time_ms": 5}}},
-            "cases[0].limits",
-            "no `limits`",
-            id="key of a case",
-        ),
+        ({"case": {"limits": {"max_time_ms": 5}}}, "cases[0].limits", "no `limits`"),
         pytest.param({"case": {"channel": "sms"}}, "cases[0].channel", "channels", id="channel"),
         pytest.param(
             {"case": {"final_assertions": [{"type": "contains", "value": "x"}]}},
@@ -185,12 +178,7 @@ def test_what_struere_cannot_say_is_named(more: dict[str, Any], keys: str, reaso
             "`case_sensitive`",
             id="option",
         ),
-        pytest.param(
-            {"type": "contains", "value": "x", "scope": "conversation"},
-            ".scope",
-            "no `scope`",
-            id="scope",
-        ),
+        ({"type": "contains", "value": "x", "scope": "conversation"}, ".scope", "no `scope`"),
     ],
 )
 def test_checks_that_struere_does_not_have_are_named(

@@ -341,18 +341,14 @@ def test_a_turn_without_assertions_is_unscored() -> None:
     ("check", "line", "key", "message"),
     [
         pytest.param("type: regex\n  value: x", 9, ".type", "`type: matches`", id="regex"),
-        pytest.param(
-            "type: tool_called\n  tool: a.b", 10, ".tool", "`value:`", id="tool for value"
-        ),
+        ("type: tool_called\n  tool: a.b", 10, ".tool", "`value:`"),
         pytest.param("type: contains\n  criteria: x", 9, "", "`value`", id="criteria for value"),
         pytest.param("type: llm_judge\n  value: x", 9, "", "`criteria`", id="value for criteria"),
         pytest.param("type: llm_judge\n  criteria: x\n  value: x", 9, "", "`value`", id="both"),
         pytest.param("type: matches\n  value: '(?=x)'", 10, ".value", "Lookahead", id="pattern"),
         pytest.param("type: contains\n  value: ''", 10, ".value", "empty", id="empty value"),
         pytest.param("value: x", 9, ".type", "`type`", id="check without a type"),
-        pytest.param(
-            "type: contains\n  value: refund\n  weight: 089", 11, ".weight", "089", id="octal text"
-        ),
+        ("type: contains\n  value: refund\n  weight: 089", 11, ".weight", "089"),
     ],
 )
 def test_an_error_in_a_check_is_explained_once(

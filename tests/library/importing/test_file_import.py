@@ -389,9 +389,7 @@ SCRIPTED = b"agent: One\nslug: scripted-one\ndriver: scripted\nrules: [{reply: H
     [
         pytest.param(UNJUDGED, "OPENAI_API_KEY", True, id="nobody judges"),
         pytest.param(UNJUDGED, "ANTHROPIC_API_KEY", False, id="the site's judge has a key"),
-        pytest.param(
-            UNJUDGED + b"judge_model: scripted/scripted-one\n", "X", False, id="the suite names one"
-        ),
+        pytest.param(UNJUDGED + b"judge_model: scripted/scripted-one\n", "X", False, id="by suite"),
     ],
 )
 def test_an_import_warns_of_a_suite_that_nobody_can_judge(

@@ -39,7 +39,7 @@ def test_the_values_that_a_schema_lists_are_texts() -> None:
             "address": {"properties": {"country": {"type": "string", "enum": ["DE"]}}},
             "odd": {"enum": "x"},
             "note": {"type": "string"},
-        },
+        }
     }
 
     assert values_of(schema) == {

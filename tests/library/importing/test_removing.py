@@ -85,11 +85,7 @@ def _writes_an_equal_suite() -> None:
         pytest.param(_uses_a_fixture, {"fixture bookshop"}, id="a fixture"),
         pytest.param(_uses_a_judge, {"agent letter-judge"}, id="a judge"),
         pytest.param(_uses_a_judge_in_a_check, {"agent letter-judge"}, id="a judge of a check"),
-        pytest.param(
-            _writes_an_equal_suite,
-            {"suite letters", "agent letter-judge", "agent letter-writer"},
-            id="a suite from elsewhere",
-        ),
+        (_writes_an_equal_suite, {"suite letters", "agent letter-judge", "agent letter-writer"}),
     ],
 )
 def test_what_people_need_stays(person: User, change: Callable[[], Any], kept: set[str]) -> None:

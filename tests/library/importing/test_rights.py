@@ -115,9 +115,7 @@ FIXTURE_OF = "name: A\nslug: a\nchunks: []\nentities: [{ref: r, data: {}, type: 
     [
         pytest.param("a.suite.yaml", f"{SUITE_OF}shup", "shop", id="agent"),
         pytest.param("a.suite.yaml", f"{SUITE_OF}x\nfixtures: ordres", "orders", id="fixture"),
-        pytest.param(
-            "a.suite.yaml", f"{SUITE_OF}x\njudge_model: scripted/shup", "shop", id="judge"
-        ),
+        ("a.suite.yaml", f"{SUITE_OF}x\njudge_model: scripted/shup", "shop"),
         pytest.param("a.suite.yaml", f"{SUITE_OF}x\njudge_model: proxi/m", "proxy", id="provider"),
         pytest.param("a.fixture.yaml", f"{FIXTURE_OF}ordr}}]", "'order'", id="entity type"),
         pytest.param("a.fixture.yaml", f"{FIXTURE_OF}order}}]", "total", id="schema"),

@@ -59,7 +59,7 @@ def test_an_admin_has_every_permission_of_ours_and_invites() -> None:
     }
 
     assert rights("Admin") == ours | {
-        *("auth.view_user", "auth.add_user", "auth.change_user", "auth.view_group"),
+        *("auth.view_user", "auth.add_user", "auth.change_user", "auth.view_group")
     }
 
 

@@ -150,16 +150,8 @@ def test_a_run_without_rubrics_says_so() -> None:
             ["1.7 points lower", "no clear difference", "40 of 100"],
             id="noise",
         ),
-        pytest.param(
-            RateTest(60, 5, 0, -0.01, 0.0625),
-            ["5 of 60", "1 point lower", "All 5", "too few"],
-            id="too few",
-        ),
-        pytest.param(
-            RateTest(60, 1, 0, -0.0004, 1.0),
-            ["1 of 60 cases differs", "less than 0.1", "one case"],
-            id="tiny",
-        ),
+        (RateTest(60, 5, 0, -0.01, 0.0625), ["5 of 60", "1 point lower", "All 5", "too few"]),
+        (RateTest(60, 1, 0, -0.0004, 1.0), ["1 of 60 cases differs", "less than 0.1", "one case"]),
         pytest.param(RateTest(60, 4, 4, 0.0, 1.0), ["on average it is the same"], id="balanced"),
     ],
 )
@@ -238,12 +230,8 @@ def test_counts_leave_out_what_did_not_happen() -> None:
     [
         pytest.param([(3, 0), (2, 1)], ChangeKind.FEWER, "Same verdict, 1 trial fewer", id="fewer"),
         pytest.param([(0, 3), (2, 1)], ChangeKind.MORE, "Same verdict, 2 trials more", id="more"),
-        pytest.param(
-            [(3, 0), (2, 2)], ChangeKind.FEWER, "Fewer trials passed", id="of more trials"
-        ),
-        pytest.param(
-            [(3, 0), (2, 1), (1, 2)], ChangeKind.FEWER, "Fewer trials passed", id="two heads"
-        ),
+        ([(3, 0), (2, 2)], ChangeKind.FEWER, "Fewer trials passed"),
+        ([(3, 0), (2, 1), (1, 2)], ChangeKind.FEWER, "Fewer trials passed"),
         pytest.param([(3, 0), (0, 3)], ChangeKind.WORSE, "Worse", id="another change"),
     ],
 )

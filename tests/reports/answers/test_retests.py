@@ -91,8 +91,7 @@ def test_what_is_worse_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "count"),
-    [({}, 0), ({"few": 3}, 1), ({"stand_in": "Gone.", "hopeless": 2}, 2)],
+    ("changes", "count"), [({}, 0), ({"few": 3}, 1), ({"stand_in": "Gone.", "hopeless": 2}, 2)]
 )
 def test_what_limits_the_result_is_said(changes: dict[str, Any], count: int) -> None:
     assert len(warnings(row(**changes))) == count

@@ -413,9 +413,7 @@ def test_a_document_is_read_as_it_is_written() -> None:
     [
         pytest.param([], False, ["uncalibrated"], id="a model"),
         pytest.param([], True, [], id="compared"),
-        pytest.param(
-            ["uncalibrated", "injection"], False, ["injection", "uncalibrated"], id="stored then"
-        ),
+        (["uncalibrated", "injection"], False, ["injection", "uncalibrated"]),
         pytest.param(["uncalibrated"], True, [], id="stored then, compared since"),
         pytest.param(["scripted"], False, ["scripted"], id="a script"),
     ],

@@ -58,9 +58,7 @@ SUITE = "{suite: A, slug: a, agent: b, cases: [{name: c, turns: [{user: d, asser
         pytest.param("suite", SUITE.replace("agent:", "agnt: x, agent:"), id="suite"),
         pytest.param("suite", SUITE.replace("name:", "nmae: x, name:"), id="case"),
         pytest.param("suite", SUITE.replace("user:", "usr: x, user:"), id="turn"),
-        pytest.param(
-            "suite", SUITE.replace("CHECK", "{type: contains, value: a, valeu: b}"), id="check"
-        ),
+        ("suite", SUITE.replace("CHECK", "{type: contains, value: a, valeu: b}")),
         pytest.param("suite", SUITE.replace("CHECK", "{type: contian, value: a}"), id="type"),
         pytest.param("suite", SUITE.replace("CHECK", "{type: tool_called}"), id="without a value"),
         pytest.param("agent", "{agent: A, slug: a, modle: b/c}", id="agent"),
@@ -78,9 +76,7 @@ def test_a_misspelt_key_is_refused(kind: str, text: str) -> None:
         pytest.param("{type: contains, value: a, weight: 2, name: b}", id="common keys"),
         pytest.param("{type: llm-rubric, criteria: a}", id="another name"),
         pytest.param("{type: rag, metric_type: faithfulness, threshold: 0.5}", id="a group"),
-        pytest.param(
-            "{type: tool_calls, tools: [a, {name: b, args: {c: 1}}]}", id="names of tools"
-        ),
+        pytest.param("{type: tool_calls, tools: [a, {name: b, args: {c: 1}}]}", id="tool names"),
         pytest.param("{type: llm_judge, criteria: a, model: openai/gpt-5}", id="a model"),
     ],
 )

@@ -46,11 +46,9 @@ def test_what_went_wrong_comes_first_in_all_runs() -> None:
     assert names(page) == ["B", "D (trial 2)", "A", "C"]
     assert "Refunds, run 8" in page.find_class("execution")[1].text_content()
     assert [row.get("data-state") for row in page.find_class("execution")] == [
-        *("failed", "failed", "passed", "passed"),
+        *("failed", "failed", "passed", "passed")
     ]
-    assert list(page.xpath("//form//input[@type='radio']/@value")) == [
-        *("", "passed", "failed"),
-    ]
+    assert list(page.xpath("//form//input[@type='radio']/@value")) == [*("", "passed", "failed")]
 
 
 def test_an_execution_has_its_conversation_calls_checks_and_evidence() -> None:

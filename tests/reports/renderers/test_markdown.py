@@ -114,15 +114,11 @@ def stopped(why: str, *, ceiling: str | None = None) -> dict[str, Any]:
     [
         pytest.param({"is_scripted": True}, "> Scripted: the agent", id="scripted agent"),
         pytest.param({"judge": "scripted/mild"}, "> A judge follows a script", id="judge"),
-        pytest.param(
-            {"judge": "a/b, scripted/mild"}, "> A judge follows a script", id="one of two"
-        ),
+        ({"judge": "a/b, scripted/mild"}, "> A judge follows a script"),
         pytest.param(stopped("cancelled"), "> Stopped early: cancelled", id="cancelled"),
         pytest.param(stopped("deadline"), "> Stopped early: time limit", id="deadline"),
         pytest.param(stopped("budget"), "> Stopped early: cost limit", id="budget"),
-        pytest.param(
-            stopped("budget", ceiling="site"), "> Stopped early: monthly ceiling", id="month's"
-        ),
+        (stopped("budget", ceiling="site"), "> Stopped early: monthly ceiling"),
         pytest.param({"stop_reason": "deadline"}, "", id="out of time, with nothing left"),
         pytest.param({}, "", id="nothing to note"),
     ],

@@ -26,16 +26,10 @@ def changes(before: dict[str, str], now: dict[str, str], edited: str = "") -> Ch
 @pytest.mark.parametrize(
     ("before", "now", "edited", "short", "details"),
     [
-        pytest.param(
-            {"a": "P", "b": "F"}, {"a": "P", "b": "P"}, "", "50 points up", "1 better", id="up"
-        ),
-        pytest.param(
-            {"a": "P", "b": "P"}, {"a": "P", "b": "F"}, "", "50 points down", "1 worse", id="down"
-        ),
+        ({"a": "P", "b": "F"}, {"a": "P", "b": "P"}, "", "50 points up", "1 better"),
+        ({"a": "P", "b": "P"}, {"a": "P", "b": "F"}, "", "50 points down", "1 worse"),
         pytest.param({"a": "P"}, {"a": "P"}, "", "same as before", "", id="same"),
-        pytest.param(
-            {"a": "P", "b": "F"}, {"a": "F", "b": "P"}, "", "1 worse, 1 better", "", id="each way"
-        ),
+        ({"a": "P", "b": "F"}, {"a": "F", "b": "P"}, "", "1 worse, 1 better", ""),
         pytest.param(
             {"a": "P", "b": "F"},
             {"a": "P"},
@@ -76,12 +70,8 @@ def changes(before: dict[str, str], now: dict[str, str], edited: str = "") -> Ch
             "over 0 cases in both runs; left out: 1 edited",
             id="all edited",
         ),
-        pytest.param(
-            {"a": "PPP"}, {"a": "PPF"}, "", "1 with fewer trials passed", "", id="one trial fewer"
-        ),
-        pytest.param(
-            {"a": "PPF"}, {"a": "PFF"}, "", "100 points down", "1 flaky before", id="by chance"
-        ),
+        ({"a": "PPP"}, {"a": "PPF"}, "", "1 with fewer trials passed", ""),
+        ({"a": "PPF"}, {"a": "PFF"}, "", "100 points down", "1 flaky before"),
     ],
 )
 def test_a_change_counts_cases_of_both_runs_that_were_not_edited(

@@ -36,10 +36,7 @@ def a_part(**changes: Any) -> dict[str, Any]:
             {"rerun_of_id": 75, "is_tryout": True, "case_count": 1},
             "re-run of run 75, 1 of 38 cases",
         ),
-        (
-            {"case_count": 2, "agent_slug": "edge"},
-            "2 of 38 cases, with agent edge instead of shop",
-        ),
+        ({"case_count": 2, "agent_slug": "edge"}, "2 of 38 cases, with agent edge instead of shop"),
         # Nobody knows why.
         (
             {"case_count": None, "suite_case_count": None, "suite_agent_slug": ""},

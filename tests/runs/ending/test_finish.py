@@ -75,9 +75,7 @@ SPEED = {"type": "latency", "options": {"max_ms": 60_000}}
     [
         pytest.param({}, [SPEED], True, id="only speed is checked"),
         pytest.param({}, [], False, id="what it says is checked"),
-        pytest.param(
-            {"max_p95_ms": 60_000, "run_rule": "gates"}, [], True, id="only gates of speed"
-        ),
+        ({"max_p95_ms": 60_000, "run_rule": "gates"}, [], True),
         pytest.param({"min_score": 0.1, "run_rule": "gates"}, [], False, id="a gate of quality"),
     ],
 )
@@ -139,9 +137,7 @@ def test_each_case_has_a_row_when_the_run_has_ended() -> None:
     assert "cases" not in run.summary
 
 
-def test_many_cases_are_written_in_parts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_many_cases_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finish, "CHUNK", 2)
 
     run = finished(make_suite(cases=5))

@@ -106,12 +106,7 @@ def test_rows_whose_lease_does_not_exist_are_stuck() -> None:
         pytest.param({}, {"processes": 1}, [], id="every process is busy"),
         pytest.param({"stop_reason": "deadline"}, {}, [], id="stopped"),
         pytest.param({"started_at": 500, "waiting_since": 20}, {}, [], id="worked on lately"),
-        pytest.param(
-            {"started_at": 500, "waiting_since": 100},
-            {},
-            [StuckKind.NOT_TAKEN_UP],
-            id="left alone since",
-        ),
+        ({"started_at": 500, "waiting_since": 100}, {}, [StuckKind.NOT_TAKEN_UP]),
     ],
 )
 def test_a_waiting_run_is_stuck_if_a_free_worker_does_not_take_it_up(

@@ -7,12 +7,7 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from evals_app.models import (
-    GradeResult,
-    PaidCalls,
-    Run,
-    Transcript,
-)
+from evals_app.models import GradeResult, PaidCalls, Run, Transcript
 from evals_app.runs.ending.cancel import cancel_run
 from evals_app.runs.ending.reap import reap
 from evals_app.runs.ending.resume import resume_run

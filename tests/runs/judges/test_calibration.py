@@ -15,14 +15,7 @@ from evals_app.runs.judges.calibration import (
     most_compared,
     versions,
 )
-from tests.labels import (
-    forty_labels,
-    graded_again,
-    judged_answer,
-    label,
-    make_yardstick,
-    review,
-)
+from tests.labels import forty_labels, graded_again, judged_answer, label, make_yardstick, review
 from tests.makers import make_run
 
 pytestmark = pytest.mark.django_db

@@ -36,9 +36,7 @@ def try_it(
         pytest.param(Reply("Yes.\n"), [PRICE], "It replied “Yes.”. It cost $0.00002.", id="text"),
         pytest.param(Reply("Yes"), [], "What it cost is unknown", id="no price"),
         pytest.param(Reply("yes " * 50), [PRICE], f"“{'yes ' * 20}…”.", id="too much, cut"),
-        pytest.param(
-            Reply(stop="length"), [PRICE], "is empty; it stopped with “length”.", id="none"
-        ),
+        (Reply(stop="length"), [PRICE], "is empty; it stopped with “length”."),
     ],
 )
 def test_a_model_that_answers_is_quoted(
@@ -66,24 +64,14 @@ def test_the_length_of_an_embedding_is_shown(model_server: ModelServer) -> None:
 @pytest.mark.parametrize(
     ("answer", "path", "sentence"),
     [
-        pytest.param(
-            Failure(503, message="Down."),
-            "/v1",
-            "OpenAI answered 503 (service unavailable): Down.",
-            id="trouble is not waited out",
-        ),
+        (Failure(503, message="Down."), "/v1", "OpenAI answered 503 (service unavailable): Down."),
         pytest.param(
             Failure(404, message="No such model."),
             "/v1",
             "OpenAI answered 404 (not found): No such model.",
             id="an unknown model",
         ),
-        pytest.param(
-            Garbage("Welcome"),
-            "/v1",
-            "OpenAI sent a reply that cannot be read: it is not JSON.",
-            id="another server",
-        ),
+        (Garbage("Welcome"), "/v1", "OpenAI sent a reply that cannot be read: it is not JSON."),
         pytest.param(
             Failure(404, message="Not here."),
             "",
@@ -108,14 +96,8 @@ def test_an_error_has_the_words_of_a_run(
     ("options", "words"),
     [
         pytest.param({"environ": {}}, f"the environment variable {KEY_VARIABLE}", id="no key"),
-        pytest.param(
-            {"environ": {KEY_VARIABLE: "sk-wrong"}},
-            f"check the environment variable {KEY_VARIABLE}",
-            id="a wrong key",
-        ),
-        pytest.param(
-            {"kind": "groq", "is_embedding": True}, "not offer embeddings", id="no embeddings"
-        ),
+        ({"environ": {KEY_VARIABLE: "sk-wrong"}}, f"check the environment variable {KEY_VARIABLE}"),
+        ({"kind": "groq", "is_embedding": True}, "not offer embeddings"),
         pytest.param({"kind": "scripted", "is_embedding": True}, "has no model API", id="no API"),
     ],
 )

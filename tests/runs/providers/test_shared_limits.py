@@ -178,11 +178,7 @@ def test_calls_are_booked_one_after_the_other() -> None:
     ],
 )
 def test_the_kinds_that_runs_may_call_are_known(
-    monkeypatch: pytest.MonkeyPatch,
-    variables: list[str],
-    agent: str,
-    judge: str,
-    kinds: set[str],
+    monkeypatch: pytest.MonkeyPatch, variables: list[str], agent: str, judge: str, kinds: set[str]
 ) -> None:
     for variable in variables:
         monkeypatch.setenv(variable, "k")

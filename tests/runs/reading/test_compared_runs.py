@@ -7,11 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from evals_app.engine.statistics.comparison import MAX_RUNS, ChangeKind, change_of
 from evals_app.formats.snapshots.snapshot_differences import SnapshotPart
 from evals_app.models import Run, Suite, Turn
-from evals_app.runs.reading.compared_runs import (
-    CannotCompareError,
-    Comparison,
-    compare_runs,
-)
+from evals_app.runs.reading.compared_runs import CannotCompareError, Comparison, compare_runs
 from evals_app.runs.reading.outcomes import MAX_RESULTS, case_outcomes
 from tests.makers import make_run
 from tests.runs.suites import finished, make_agent, make_suite

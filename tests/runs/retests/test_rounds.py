@@ -94,9 +94,7 @@ def test_its_runs_speak_for_no_suite_and_meet_no_gate() -> None:
 @pytest.mark.parametrize(
     "driver",
     [
-        pytest.param(
-            {"driver": "http", "connection": {"url": "https://agent.example.org/chat"}}, id="http"
-        ),
+        {"driver": "http", "connection": {"url": "https://agent.example.org/chat"}},
         pytest.param({"driver": "model", "model": "gone/model-1"}, id="a provider that is gone"),
     ],
 )
@@ -151,10 +149,7 @@ def test_what_cannot_be_settled_is_named() -> None:
     other = make_suite(["something else"], slug="other", agent=Agent.objects.get())
     far = finished(other)
 
-    for pair, word in {
-        (base, base): "different runs",
-        (base, far): "no graded case",
-    }.items():
+    for pair, word in {(base, base): "different runs", (base, far): "no graded case"}.items():
         with pytest.raises(CannotStartError, match=word):
             plan_settlement(*pair)
     Run.objects.filter(pk=head.pk).update(status="running", verdict="")

@@ -146,12 +146,8 @@ def test_a_second_task_draws_other_grades_first(ann: User) -> None:
     ("grade", "is_checkable"),
     [
         pytest.param({}, True, id="passed"),
-        pytest.param(
-            {"passed": None, "status": "ungraded", "cause": "judge"}, True, id="undecided"
-        ),
-        pytest.param(
-            {"passed": None, "status": "ungraded", "cause": "provider"}, False, id="no judge"
-        ),
+        ({"passed": None, "status": "ungraded", "cause": "judge"}, True),
+        ({"passed": None, "status": "ungraded", "cause": "provider"}, False),
         pytest.param({"passed": None}, False, id="only informs"),
         pytest.param({"passed": False, "cause": "agent"}, False, id="the agent did not answer"),
         pytest.param({"passed": None, "status": "error"}, False, id="broken"),
@@ -191,9 +187,7 @@ def test_of_a_large_run_only_a_part_is_read(
 @pytest.mark.parametrize(
     ("change", "how", "key"),
     [
-        pytest.param(
-            {"status": "running", "verdict": "", "finished_at": None}, {}, "", id="not ended"
-        ),
+        ({"status": "running", "verdict": "", "finished_at": None}, {}, ""),
         pytest.param({"pruned_at": timezone.now()}, {}, "", id="nothing left to read"),
         pytest.param({}, {"count": 0}, "count", id="none"),
         pytest.param({}, {"count": 201}, "count", id="too many"),

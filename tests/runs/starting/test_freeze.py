@@ -34,9 +34,7 @@ def make_price(model: str = "claude-haiku-5-5", *, days: int = 0, **changes: Any
     columns: dict[str, Any] = {"input_usd": 1, "output_usd": 5}
     columns["provider"] = Provider.objects.get(slug="anthropic")
     return ModelPrice.objects.create(
-        model=model,
-        valid_from=timezone.now().date() + timedelta(days=days),
-        **(columns | changes),
+        model=model, valid_from=timezone.now().date() + timedelta(days=days), **(columns | changes)
     )
 
 
@@ -239,19 +237,13 @@ def test_a_key_that_is_missing_is_named(kind: str, named: str, variable: str) ->
     ("columns", "words"),
     [
         pytest.param({"api_key_env": "EVALWELL_SECRET_KEY"}, "EVALS_KEY_VARIABLES", id="secret"),
-        pytest.param(
-            {"base_url": "https://evil.example"}, "is sent only to https://api", id="the key"
-        ),
+        ({"base_url": "https://evil.example"}, "is sent only to https://api"),
         pytest.param(
             {"base_url": "http://[::ffff:10.0.0.1]", "api_key_env": "PROVIDER_X"},
             "EVALS_PRIVATE_HOSTS",
             id="private",
         ),
-        pytest.param(
-            {"base_url": "https://inside.example", "api_key_env": "PROVIDER_X"},
-            "leads inside",
-            id="a name that leads inside",
-        ),
+        ({"base_url": "https://inside.example", "api_key_env": "PROVIDER_X"}, "leads inside"),
     ],
 )
 def test_a_provider_from_before_that_is_not_permitted_is_named(
@@ -410,9 +402,7 @@ def test_a_frozen_agent_is_read_whatever_is_permitted_by_now() -> None:
             "headers.Authorization: The operator does not permit HOME in headers",
             id="a variable that is not permitted",
         ),
-        pytest.param(
-            {"url": "http://10.0.0.1/"}, {}, "url: 10.0.0.1 is in a private", id="address"
-        ),
+        ({"url": "http://10.0.0.1/"}, {}, "url: 10.0.0.1 is in a private"),
         pytest.param(
             {},
             {"why_not_called": lambda url: f"{url} is 10.0.0.1."},

@@ -116,16 +116,10 @@ def test_cases_of_a_deleted_suite_are_run_as_they_were_only() -> None:
     ("edit", "named"),
     [
         pytest.param(repair, "case “case 2”", id="a check of a case"),
-        pytest.param(
-            lambda: Agent.objects.update(system_prompt="Be brief."), "agent echo", id="the agent"
-        ),
+        (lambda: Agent.objects.update(system_prompt="Be brief."), "agent echo"),
         pytest.param(lambda: Suite.objects.update(trials=3), "suite greetings", id="the suite"),
-        pytest.param(
-            lambda: Case.objects.filter(name="case 2").delete(), "no longer", id="a case is gone"
-        ),
-        pytest.param(
-            lambda: Suite.objects.update(agent=make_agent("next")), "now next", id="another agent"
-        ),
+        (lambda: Case.objects.filter(name="case 2").delete(), "no longer"),
+        (lambda: Suite.objects.update(agent=make_agent("next")), "now next"),
     ],
 )
 def test_what_was_edited_since_is_named(edit: Callable[[], Any], named: str) -> None:

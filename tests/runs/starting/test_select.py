@@ -30,23 +30,17 @@ def names_of(part: RunPart, suite: SuiteSpec) -> list[str]:
         pytest.param({}, list(CASES), id="nothing asked: all"),
         pytest.param({"cases": ["refund"]}, ["Refund flow", "refund twice"], id="part of a name"),
         pytest.param({"cases": ["GRÖSSE"]}, ["Größe"], id="in whatever case"),
-        pytest.param(
-            {"cases": ["twice", "asks"]}, ["Asks first", "refund twice"], id="one of several parts"
-        ),
+        ({"cases": ["twice", "asks"]}, ["Asks first", "refund twice"]),
         pytest.param({"cases": ["nothing"]}, [], id="no such name"),
         pytest.param({"tags": ["money"]}, ["Refund flow", "Asks first"], id="tag"),
         pytest.param({"tags": ["slow", "none"]}, ["Refund flow"], id="one of several tags"),
         pytest.param({"tags": ["mone"]}, [], id="a tag is whole"),
         pytest.param({"tags": ["Money"]}, [], id="and exact"),
-        pytest.param(
-            {"names": ["Refund flow", "Größe"]}, ["Refund flow", "Größe"], id="exact names"
-        ),
+        ({"names": ["Refund flow", "Größe"]}, ["Refund flow", "Größe"]),
         pytest.param({"names": ["refund flow"]}, [], id="names are exact"),
         pytest.param({"cases": ["refund"], "tags": ["money"]}, ["Refund flow"], id="name and tag"),
         pytest.param({"cases": ["asks"], "tags": ["slow"]}, [], id="both must fit"),
-        pytest.param(
-            {"names": ["Asks first"], "cases": ["refund"]}, [], id="names beside parts of names"
-        ),
+        ({"names": ["Asks first"], "cases": ["refund"]}, []),
     ],
 )
 def test_what_is_asked_is_chosen_in_the_order_of_the_suite(

@@ -152,12 +152,8 @@ def test_a_check_may_name_its_own_model() -> None:
             "uses openai/embed-1: the environment variable OPENAI_API_KEY is not set.",
             id="no key",
         ),
-        pytest.param(
-            {"embedding_model": "anthropic/claude"}, KEYS, "Anthropic has no embeddings.", id="none"
-        ),
-        pytest.param(
-            {"embedding_model": "nobody/x"}, KEYS, "there is no provider 'nobody'", id="nobody"
-        ),
+        ({"embedding_model": "anthropic/claude"}, KEYS, "Anthropic has no embeddings."),
+        ({"embedding_model": "nobody/x"}, KEYS, "there is no provider 'nobody'"),
     ],
 )
 def test_what_cannot_be_measured_as_asked_does_not_start(

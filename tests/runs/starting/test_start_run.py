@@ -26,11 +26,7 @@ JURY = {"criteria": "Is kind", "jury": ["scripted/mild", "scripted/harsh", "scri
     [
         pytest.param([], "", id="nobody"),
         pytest.param([KIND], "scripted/strict", id="the judge of the run"),
-        pytest.param(
-            [KIND | {"options": JURY}],
-            "scripted/fair, scripted/harsh, scripted/mild",
-            id="nobody but a jury",
-        ),
+        ([KIND | {"options": JURY}], "scripted/fair, scripted/harsh, scripted/mild"),
         pytest.param(
             [KIND, KIND | {"model": "scripted/mild"}, KIND | {"options": JURY}],
             "scripted/strict, scripted/fair, scripted/harsh, scripted/mild",

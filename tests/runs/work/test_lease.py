@@ -18,7 +18,7 @@ def test_a_claim_brings_the_cases_that_it_claims() -> None:
     jobs = claim(lease_of(run), 3)
 
     assert [(job.case.name, job.trial) for job in jobs] == [
-        *(("case 1", 1), ("case 1", 2), ("case 2", 1)),
+        *(("case 1", 1), ("case 1", 2), ("case 2", 1))
     ]
     assert [job.case.turns[0].user for job in jobs] == ["hello one", "hello one", "hello two"]
 

@@ -112,7 +112,7 @@ def test_the_first_trial_of_every_case_comes_first() -> None:
     run = start_run(suite)
 
     assert list(run.executions.order_by("pk").values_list("case", "trial")) == [
-        *(("case 1", 1), ("case 2", 1), ("case 1", 2), ("case 2", 2), ("case 2", 3)),
+        *(("case 1", 1), ("case 2", 1), ("case 1", 2), ("case 2", 2), ("case 2", 3))
     ]
 
 

@@ -107,10 +107,7 @@ async def test_each_message_is_shown_with_what_was_said_before() -> None:
     assert first.method == "POST"
     assert first.body == {
         "input": "one",
-        "history": [
-            {"role": "user", "content": "Hello?"},
-            {"role": "assistant", "content": "Hi."},
-        ],
+        "history": [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Hi."}],
         "session_id": SESSION,
         "channel": "widget",
         "context_params": {"tenant": "acme"},
@@ -211,19 +208,11 @@ async def test_a_text_that_was_sent_as_json_stands_without_its_quotes(
             id="busy",
         ),
         pytest.param(Sent(status=404), "status 404 Not Found", id="nothing there"),
-        pytest.param(
-            Sent(302, {"location": "http://169.254.169.254/"}), "redirects", id="elsewhere"
-        ),
+        (Sent(302, {"location": "http://169.254.169.254/"}), "redirects"),
         pytest.param(Sent(content=b"x" * 1_000_001), "more than 1,000 kB", id="too long"),
-        pytest.param(
-            Sent(headers={"content-encoding": "gzip"}, content=b"a"), "compressed", id="compressed"
-        ),
-        pytest.param(
-            Sent.json({"output": None, "tool_calls": []}), "no answer under output", id="no reply"
-        ),
-        pytest.param(
-            Sent.json({"output": "a", "tool_calls": {}}), "tool_calls is", id="wrong calls"
-        ),
+        (Sent(headers={"content-encoding": "gzip"}, content=b"a"), "compressed"),
+        (Sent.json({"output": None, "tool_calls": []}), "no answer under output"),
+        (Sent.json({"output": "a", "tool_calls": {}}), "tool_calls is"),
         pytest.param(Sent.json(None), "reply is null", id="null"),
         pytest.param(Sent.json({"error": "No money."}), "reports an error: No money.", id="error"),
     ],
@@ -538,11 +527,7 @@ async def test_the_first_piece_is_timed_while_the_rest_is_on_its_way() -> None:
         pytest.param({}, streamed({"output": "Hi."}), id="events"),
         pytest.param({"response": {"text": "a"}}, streamed({"a": "b"}), id="with places"),
         pytest.param({}, Sent.text("data: Hi.\n\ndata: [DONE]\n\n"), id="as plain text"),
-        pytest.param(
-            {"protocol": "openai-chat"},
-            streamed({"choices": []}, media_type="application/x-ndjson"),
-            id="chat",
-        ),
+        ({"protocol": "openai-chat"}, streamed({"choices": []}, media_type="application/x-ndjson")),
     ],
 )
 async def test_a_stream_that_was_not_declared_is_never_graded(

@@ -24,11 +24,7 @@ CITY: dict[str, Any] = {
 
 
 async def call(
-    answer: Callable[[Asked], Sent],
-    args: dict[str, Any],
-    *,
-    path: str = "/v1",
-    **changes: Any,
+    answer: Callable[[Asked], Sent], args: dict[str, Any], *, path: str = "/v1", **changes: Any
 ) -> tuple[Any, list[Asked]]:
     """Call a tool of a server; give the result and what the server was asked."""
     with WebServer(answer) as server:
@@ -147,15 +143,8 @@ async def test_an_answer_is_json_or_text(sent: Sent, result: Any) -> None:
     ("sent", "code", "words"),
     [
         pytest.param(Sent.text("No.", status=404), "refused", "status 404 Not Found: No.", id="no"),
-        pytest.param(
-            Sent(302, {"location": "http://169.254.169.254/"}),
-            "unavailable",
-            "redirects",
-            id="elsewhere",
-        ),
-        pytest.param(
-            Sent(content=b"x" * 1_000_001), "unavailable", "more than 1,000 kB", id="too long"
-        ),
+        (Sent(302, {"location": "http://169.254.169.254/"}), "unavailable", "redirects"),
+        (Sent(content=b"x" * 1_000_001), "unavailable", "more than 1,000 kB"),
     ],
 )
 async def test_a_bad_answer_is_an_error_that_the_agent_sees(

@@ -80,16 +80,8 @@ def test_a_schema_that_refers_to_itself_comes_to_an_end() -> None:
             {"a": deep(20)},
             id="each level four times",
         ),
-        pytest.param(
-            {"properties": {"a": {"uniqueItems": True}}},
-            {"a": [[n] for n in range(60_000)]},
-            id="many items",
-        ),
-        pytest.param(
-            {"properties": {"a": {"items": {"enum": [[0] * 10_000]}}}},
-            {"a": [[0] * 9_999] * 12},
-            id="long values",
-        ),
+        ({"properties": {"a": {"uniqueItems": True}}}, {"a": [[n] for n in range(60_000)]}),
+        ({"properties": {"a": {"items": {"enum": [[0] * 10_000]}}}}, {"a": [[0] * 9_999] * 12}),
         pytest.param({"properties": {"a": {}}}, {"a": "x" * 1_000_000}, id="a long text"),
     ],
 )

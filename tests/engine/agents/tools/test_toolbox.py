@@ -83,12 +83,8 @@ async def test_what_a_retrieval_tool_finds_is_kept_as_chunks() -> None:
     [
         pytest.param("entity.get", {"id": "order-9"}, "unknown_id", "order-9", id="no such entity"),
         pytest.param("entity.get", {}, "invalid_arguments", "id", id="wrong arguments"),
-        pytest.param(
-            "knowledge.search", {"query": 3}, "invalid_arguments", "query", id="no chunks then"
-        ),
-        pytest.param(
-            "entity.gett", {}, "unknown_tool", "Did you mean 'entity.get'?", id="misspelt tool"
-        ),
+        pytest.param("knowledge.search", {"query": 3}, "invalid_arguments", "query", id="no chunk"),
+        ("entity.gett", {}, "unknown_tool", "Did you mean 'entity.get'?"),
         pytest.param(
             "entity.delete",
             {"id": "order-1"},

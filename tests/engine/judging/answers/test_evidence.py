@@ -126,9 +126,7 @@ def test_a_quote_tells_who_says_it_and_what_speaks_against_it(
         pytest.param(TranscriptPiece(1, "assistant", ""), "agent", id="the agent"),
         pytest.param(TranscriptPiece(1, "tool error mail.send", ""), "tool", id="a tool"),
         pytest.param(TranscriptPiece(1, "file of the user, a.txt", ""), "user", id="files"),
-        pytest.param(
-            TranscriptPiece(None, "assistant, before the conversation", ""), "history", id="before"
-        ),
+        (TranscriptPiece(None, "assistant, before the conversation", ""), "history"),
         pytest.param(TranscriptPiece(None, "EXPECTED", ""), "case", id="the case"),
         pytest.param(TranscriptPiece(None, "CHUNKS", ""), "knowledge", id="knowledge"),
         pytest.param(TranscriptPiece(None, "", ""), "", id="nobody"),

@@ -11,21 +11,11 @@ from tests.engine.judging.measuring import ABOUT_ALL, PLAIN, SOURCED, sourced, v
 @pytest.mark.parametrize(
     ("form", "reply", "opinions", "about_all"),
     [
-        pytest.param(
-            PLAIN,
-            verdicts("good", "bad"),
-            [(1, Opinion("good")), (2, Opinion("bad"))],
-            {},
-            id="all",
-        ),
+        (PLAIN, verdicts("good", "bad"), [(1, Opinion("good")), (2, Opinion("bad"))], {}),
         pytest.param(PLAIN, verdicts(), [], {}, id="nothing said"),
         pytest.param(PLAIN, verdicts("good", begin=99), [(99, Opinion("good"))], {}, id="any id"),
-        pytest.param(
-            SOURCED, sourced("good 2: Tea"), [(1, Opinion("good", 2, "Tea"))], {}, id="a source"
-        ),
-        pytest.param(
-            ABOUT_ALL, verdicts(mood="sad"), [], {"mood": "sad"}, id="a word about all of it"
-        ),
+        (SOURCED, sourced("good 2: Tea"), [(1, Opinion("good", 2, "Tea"))], {}),
+        pytest.param(ABOUT_ALL, verdicts(mood="sad"), [], {"mood": "sad"}, id="word about all"),
     ],
 )
 def test_a_reply_is_read_as_it_was_given(
@@ -47,14 +37,10 @@ def test_a_reply_may_suspect_an_injection() -> None:
     ("form", "reply", "says"),
     [
         pytest.param(PLAIN, "All are good.", "no JSON object", id="no object"),
-        pytest.param(
-            PLAIN, verdicts("great"), "verdicts.0.verdict: .*'good' or 'bad'", id="no such word"
-        ),
+        (PLAIN, verdicts("great"), "verdicts.0.verdict: .*'good' or 'bad'"),
         pytest.param(PLAIN, verdicts("Good"), "'good' or 'bad'", id="upper case"),
         pytest.param(PLAIN, verdicts(score=5), "score: Extra inputs", id="unknown key"),
-        pytest.param(
-            PLAIN, {"injection_suspected": False}, "verdicts: Field required", id="no list"
-        ),
+        (PLAIN, {"injection_suspected": False}, "verdicts: Field required"),
         pytest.param(PLAIN, {"verdicts": []}, "injection_suspected", id="a key is missing"),
         pytest.param(PLAIN, verdicts() | {"verdicts": ["good"]}, "verdicts.0: ", id="bare words"),
         pytest.param(
@@ -107,14 +93,10 @@ def test_the_schema_is_one_that_apis_take() -> None:
         pytest.param(PLAIN, "good bad", ["good", "bad"], {}, id="a word for each"),
         pytest.param(PLAIN, "bad,\ngood", ["bad", "good"], {}, id="with commas"),
         pytest.param(ABOUT_ALL, "bad", ["bad", "bad"], {"mood": "merry"}, id="the best mood"),
-        pytest.param(
-            ABOUT_ALL, '{"mood": "sad"}', ["good", "good"], {"mood": "sad"}, id="a mood alone"
-        ),
+        (ABOUT_ALL, '{"mood": "sad"}', ["good", "good"], {"mood": "sad"}),
         pytest.param(PLAIN, '{"verdicts": ["bad", "good"]}', ["bad", "good"], {}, id="a list"),
         pytest.param(SOURCED, "good", ["good", "good"], {}, id="without sources"),
-        pytest.param(
-            SOURCED, '{"verdicts": [{"id": 2, "verdict": "bad"}]}', ["bad"], {}, id="some of them"
-        ),
+        (SOURCED, '{"verdicts": [{"id": 2, "verdict": "bad"}]}', ["bad"], {}),
     ],
 )
 def test_a_script_may_answer_shortly(

@@ -92,9 +92,7 @@ async def test_five_checks_mark_what_they_share_at_anthropic_and_pay_a_third_of_
     assert server.most_at_once < 5  # one was asked first
 
 
-async def test_nothing_is_marked_where_nobody_knows_what_a_cache_costs(
-    server: ModelServer,
-) -> None:
+async def test_nothing_is_marked_where_nobody_knows_what_a_cache_costs(server: ModelServer) -> None:
     price = {"model": "claude-*", "valid_from": "2026-05-01", "input_usd": 1, "output_usd": 5}
 
     outcome = await judged(

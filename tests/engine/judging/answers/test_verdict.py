@@ -88,7 +88,7 @@ def test_an_answer_is_read_on_its_scale(
     [
         pytest.param("1-5", answer("undecided", verdict="cannot_grade"), id="with a score"),
         pytest.param(
-            "1-5", answer("undecided", verdict="cannot_grade", score=0), id="its score is ignored"
+            "1-5", answer("undecided", verdict="cannot_grade", score=0), id="score unused"
         ),
         pytest.param("pass_fail", pass_fail("cannot_grade"), id="of pass and fail"),
     ],
@@ -135,12 +135,7 @@ def test_a_suspicion_is_read() -> None:
         pytest.param("1-5", answer(requirements=["x"]), "requirements.0", id="bare quotes"),
         pytest.param("1-5", answer(requirements=[]), "requirements", id="nothing is required"),
         pytest.param("1-5", {"score": 4} | answer(), "before", id="the score is written first"),
-        pytest.param(
-            "pass_fail",
-            {"verdict": "pass"} | pass_fail("pass"),
-            "before",
-            id="the verdict is written first",
-        ),
+        ("pass_fail", {"verdict": "pass"} | pass_fail("pass"), "before"),
         pytest.param("1-5", answer(mood="good"), "mood", id="another key"),
         pytest.param("1-5", {"score": 4}, "critique", id="keys missing"),
     ],
@@ -267,9 +262,7 @@ def test_no_text_makes_reading_raise_anything_else(text: str) -> None:
             id="verdict and reason",
         ),
         pytest.param("0-10", "10", 10, "Scripted verdict.", id="ten of ten"),
-        pytest.param(
-            "1-5", json.dumps(answer()), 4, "Scripted verdict: Names the place.", id="in full"
-        ),
+        ("1-5", json.dumps(answer()), 4, "Scripted verdict: Names the place."),
     ],
 )
 def test_a_script_may_answer_in_short_and_says_that_it_is_one(

@@ -26,9 +26,7 @@ def test_counts_have_their_noun(count: int, total: int, text: str) -> None:
     [
         pytest.param(["yes"], ["The only claim is in the context."], id="one"),
         pytest.param(["yes", "yes"], ["All 2 claims are in the context."], id="all"),
-        pytest.param(
-            ["no", "yes"], ["1 of 2 claims is not in the context: “text 1”."], id="one is not"
-        ),
+        (["no", "yes"], ["1 of 2 claims is not in the context: “text 1”."]),
         pytest.param(
             ["no", "not_so", "yes"],
             ["2 of 3 claims are not in the context: “text 1” (no), “text 2” (not so)."],
@@ -39,11 +37,7 @@ def test_counts_have_their_noun(count: int, total: int, text: str) -> None:
             ["5 of 5 claims are not in the context: “text 1”, “text 2”, “text 3” and 2 more."],
             id="many",
         ),
-        pytest.param(
-            ["yes", UNDECIDED],
-            ["The judge could not decide 1 of 2 claims: “text 2”."],
-            id="one is open",
-        ),
+        (["yes", UNDECIDED], ["The judge could not decide 1 of 2 claims: “text 2”."]),
         pytest.param(
             ["no", UNDECIDED],
             [

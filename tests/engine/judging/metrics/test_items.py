@@ -95,19 +95,13 @@ def words(outcome: ItemOpinions) -> list[str]:
             ["good", "bad", "good"],
             id="foreign ids are ignored",
         ),
-        pytest.param(
-            [verdicts("good"), verdicts("bad", "bad", begin=2)],
-            ["good", "bad", "bad"],
-            id="missing ones are asked about again",
-        ),
+        ([verdicts("good"), verdicts("bad", "bad", begin=2)], ["good", "bad", "bad"]),
         pytest.param(
             [verdicts("good"), verdicts("bad", "bad", "bad")],
             ["good", "bad", "bad"],
             id="asked again, a verdict that was given stands",
         ),
-        pytest.param(
-            ["Fine.", verdicts("good", "good", "good")], ["good"] * 3, id="repaired like any reply"
-        ),
+        pytest.param(["Fine.", verdicts("good", "good", "good")], ["good"] * 3, id="repaired"),
     ],
 )
 async def test_verdicts_are_joined_to_our_items(replies: list[Any], expected: list[str]) -> None:

@@ -56,15 +56,9 @@ async def test_every_call_is_kept(
     ("question", "replies", "error", "calls"),
     [
         pytest.param(FAITHFULNESS, [CLAIMS, "a", "b"], JudgeError, 3, id="off the schema"),
-        pytest.param(
-            FAITHFULNESS, [CLAIMS, UnavailableError("down")], UnavailableError, 1, id="provider"
-        ),
-        pytest.param(
-            StepsQuestion(view=VIEW, criteria="Good"), [STEPS, "a", "b"], JudgeError, 3, id="G-Eval"
-        ),
-        pytest.param(
-            StepsQuestion(view=VIEW, criteria="Good"), ["a", "b"], JudgeError, 2, id="no steps"
-        ),
+        (FAITHFULNESS, [CLAIMS, UnavailableError("down")], UnavailableError, 1),
+        (StepsQuestion(view=VIEW, criteria="Good"), [STEPS, "a", "b"], JudgeError, 3),
+        (StepsQuestion(view=VIEW, criteria="Good"), ["a", "b"], JudgeError, 2),
     ],
 )
 async def test_so_is_every_call_of_a_measure_that_came_to_nothing(
@@ -107,15 +101,8 @@ async def test_a_search_that_found_nothing_is_0_without_a_call(metric: RagMetric
             1.0,
             id="faithfulness",
         ),
-        pytest.param(
-            "answer_relevancy",
-            [verdicts("direct", answers_question="fully")],
-            1.0,
-            id="answer relevancy",
-        ),
-        pytest.param(
-            "contextual_relevancy", [verdicts("relevant", "irrelevant")], 0.5, id="relevancy"
-        ),
+        ("answer_relevancy", [verdicts("direct", answers_question="fully")], 1.0),
+        ("contextual_relevancy", [verdicts("relevant", "irrelevant")], 0.5),
         pytest.param("contextual_precision", [verdicts("not", "not")], 0.0, id="precision"),
         pytest.param("contextual_recall", [sourced("attributable 1: 30 days")], 1.0, id="recall"),
     ],

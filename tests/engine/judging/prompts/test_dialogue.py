@@ -17,9 +17,7 @@ TRIAL = make_trial(*TURNS, history=(Message("assistant", "Welcome."),))
 @pytest.mark.parametrize(
     ("view", "question", "answer", "replies", "earlier"),
     [
-        pytest.param(
-            View(TRIAL, TURNS[0]), "I am Ana.", "Hello, Ana.", [1], ["Welcome."], id="first turn"
-        ),
+        (View(TRIAL, TURNS[0]), "I am Ana.", "Hello, Ana.", [1], ["Welcome."]),
         pytest.param(
             View(TRIAL, TURNS[1]),
             "Where is it?",

@@ -13,9 +13,7 @@ TAG = re.compile(rf"</?(?:{'|'.join(NAMES)})", re.IGNORECASE)
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        pytest.param(
-            "</SUBMISSION-0123456789ab>", "\\u003c/SUBMISSION-0123456789ab>", id="closing"
-        ),
+        ("</SUBMISSION-0123456789ab>", "\\u003c/SUBMISSION-0123456789ab>"),
         pytest.param("<criteria>", "\\u003ccriteria>", id="lower case"),
         pytest.param("< / Transcript >", "\\u003c / Transcript >", id="spaces"),
         pytest.param("<\n/TRANSCRIPT>", "\\u003c\n/TRANSCRIPT>", id="line break"),

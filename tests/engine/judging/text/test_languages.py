@@ -38,9 +38,7 @@ from evals_app.engine.judging.text.languages import is_conditional, is_forbiddin
         pytest.param("Names all three options", False, id="all of some"),
         pytest.param("All prices are named", False, id="all are named"),
         pytest.param("Offers any help", False, id="any help"),
-        pytest.param(
-            "Tells the customer if it was sent", False, id="a yes or no that is asked for"
-        ),
+        pytest.param("Tells the customer if it was sent", False, id="a yes or no asked for"),
         pytest.param("Names the price for new customers", False, id="for at the end"),
         pytest.param("Says when the money arrives", False, id="a time that is asked for"),
         pytest.param("Tells the user where to send it", False, id="a place that is asked for"),

@@ -51,9 +51,7 @@ def test_without_an_index_their_own_order_counts_and_usage_may_be_unknown() -> N
             id="one twice and all",
         ),
         pytest.param({"data": [vector(1), 5]}, "one vector for each", id="none"),
-        pytest.param(
-            {"data": [vector(1), {"embedding": ["x"]}]}, "one vector for each", id="no numbers"
-        ),
+        ({"data": [vector(1), {"embedding": ["x"]}]}, "one vector for each"),
         pytest.param({"data": [vector(1), vector(1, 2)]}, "length", id="lengths"),
         pytest.param({"data": [vector(), vector()]}, "length", id="no length"),
     ],

@@ -118,11 +118,7 @@ async def test_an_error_with_status_200_is_one(lab: Lab) -> None:
             id="an error as its end",
         ),
         pytest.param("5", "cut off its reply", id="a chunk that does not fit"),
-        pytest.param(
-            '{"delta": {"content": "He"}, "finish_reason": ""}',
-            "cut off its reply",
-            id="cut before a reason",
-        ),
+        ('{"delta": {"content": "He"}, "finish_reason": ""}', "cut off its reply"),
     ],
 )
 async def test_a_stream_that_ends_oddly_is_tried_again(lab: Lab, end: str, what: str) -> None:
@@ -139,9 +135,7 @@ async def test_a_stream_that_ends_oddly_is_tried_again(lab: Lab, end: str, what:
 @pytest.mark.parametrize(
     ("answer", "stopped"),
     [
-        pytest.param(
-            Reply("Bad", stop="content_filter"), ("refusal", "Bad", "content_filter"), id="filtered"
-        ),
+        (Reply("Bad", stop="content_filter"), ("refusal", "Bad", "content_filter")),
         pytest.param(Reply(refusal="I won't."), ("refusal", "I won't.", None), id="refused"),
         pytest.param(
             Failure(403, message="Flagged", extra={"metadata": {"reasons": ["violence"]}}),
@@ -304,11 +298,7 @@ async def test_settings_that_it_names_otherwise_are_dropped_too(fake_time: FakeT
             None,
             id="about a tool",
         ),
-        pytest.param(
-            Failure(400, message="Unsupported value.", param="temperature"),
-            "temperature",
-            id="named apart",
-        ),
+        (Failure(400, message="Unsupported value.", param="temperature"), "temperature"),
         pytest.param(
             Failure(403, message="You are not allowed to request logprobs from this model."),
             "top_logprobs",

@@ -56,14 +56,8 @@ def test_chunks_add_up_to_the_reply() -> None:
             ],
             id="in turns, by index",
         ),
-        pytest.param(
-            [calls(part("f", '{"n": 1}', id="a")), calls(part("g", '{"n": 2}', id="b"))],
-            id="whole, without an index",
-        ),
-        pytest.param(
-            [calls(part("f", '{"n": 1}', id="a"), part("g", '{"n": 2}', id="b"))],
-            id="both at once, without an index",
-        ),
+        [calls(part("f", '{"n": 1}', id="a")), calls(part("g", '{"n": 2}', id="b"))],
+        [calls(part("f", '{"n": 1}', id="a"), part("g", '{"n": 2}', id="b"))],
         pytest.param(
             [
                 calls(part("f", '{"n": 1}', id="a", index=0)),

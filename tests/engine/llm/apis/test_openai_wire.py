@@ -61,9 +61,7 @@ def test_a_plain_call_sends_nothing_but_the_necessary() -> None:
         pytest.param({"top_p": 0.9}, {"top_p": 0.9}, id="top_p"),
         pytest.param({"seed": 0}, {"seed": 0}, id="seed"),
         pytest.param({"effort": "low"}, {"reasoning_effort": "low"}, id="effort"),
-        pytest.param(
-            {"top_logprobs": 5}, {"logprobs": True, "top_logprobs": 5}, id="probabilities"
-        ),
+        ({"top_logprobs": 5}, {"logprobs": True, "top_logprobs": 5}),
         pytest.param(
             {"schema": VERDICT},
             {
@@ -114,14 +112,8 @@ SHOWN = {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}
             [{"role": "user", "content": [SHOWN, {"type": "text", "text": "Look"}]}],
             id="picture",
         ),
-        pytest.param(
-            UserMessage(" ", (PICTURE,)),
-            [{"role": "user", "content": [SHOWN]}],
-            id="picture without a word",
-        ),
-        pytest.param(
-            AssistantMessage("Hello"), [{"role": "assistant", "content": "Hello"}], id="assistant"
-        ),
+        (UserMessage(" ", (PICTURE,)), [{"role": "user", "content": [SHOWN]}]),
+        (AssistantMessage("Hello"), [{"role": "assistant", "content": "Hello"}]),
         pytest.param(AssistantMessage(" \n"), [], id="assistant who said nothing"),
         pytest.param(
             NativeTurn({"role": "assistant", "tool_calls": []}),
@@ -191,9 +183,7 @@ def test_what_is_no_reply_is_refused(body: dict[str, Any], words: str) -> None:
     [
         pytest.param("Hi", "Hi", id="text"),
         pytest.param(None, "", id="nothing"),
-        pytest.param(
-            [{"type": "thinking", "thinking": []}, {"type": "text", "text": "Hi"}], "Hi", id="parts"
-        ),
+        ([{"type": "thinking", "thinking": []}, {"type": "text", "text": "Hi"}], "Hi"),
     ],
 )
 def test_text_is_read_in_every_form(content: Any, text: str) -> None:
@@ -233,18 +223,12 @@ def test_arguments_are_an_object_or_marked_as_malformed(
         pytest.param({"content": 5}, "stop", "its content is not a text", id="a number"),
         pytest.param({"content": {"text": "Hi"}}, "stop", "its content is not", id="an object"),
         pytest.param({"content": ["Hi"]}, "stop", "its content is not", id="texts in a list"),
-        pytest.param(
-            {"content": [{"type": "text", "text": 5}]}, "stop", "a part of its content", id="a part"
-        ),
+        ({"content": [{"type": "text", "text": 5}]}, "stop", "a part of its content"),
         pytest.param({"refusal": 5}, "stop", "its content is not", id="an odd refusal"),
         pytest.param({"content": "Hi", "tool_calls": 5}, "stop", "not a list", id="no list"),
         pytest.param({"tool_calls": ["odd"]}, "tool_calls", "call 1 has no function", id="a text"),
-        pytest.param(
-            {"tool_calls": [{"id": "1"}]}, "tool_calls", "call 1 has no", id="no function"
-        ),
-        pytest.param(
-            {"tool_calls": [{"id": "1", "function": {}}]}, "tool_calls", "name of its", id="no name"
-        ),
+        ({"tool_calls": [{"id": "1"}]}, "tool_calls", "call 1 has no"),
+        ({"tool_calls": [{"id": "1", "function": {}}]}, "tool_calls", "name of its"),
         pytest.param({"tool_calls": []}, "tool_calls", "none", id="no call at all"),
     ],
 )
@@ -342,11 +326,7 @@ def test_a_turn_in_which_nothing_was_said_is_not_sent_back(content: str | None) 
     [
         pytest.param(None, Usage(), id="nothing"),
         pytest.param({"total_tokens": 5}, Usage(), id="only a total"),
-        pytest.param(
-            {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
-            Usage(10, 5),
-            id="plain",
-        ),
+        ({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}, Usage(10, 5)),
         pytest.param(
             {
                 "prompt_tokens": 110,
@@ -419,16 +399,8 @@ def test_tokens_that_do_not_add_up_to_the_text_are_left_out(logprobs: Any, text:
     ("body", "error"),
     [
         pytest.param({"error": {"code": 502}}, {"code": 502}, id="of all"),
-        pytest.param(
-            {"choices": [{"finish_reason": "error", "error": {"code": 502}}]},
-            {"code": 502},
-            id="of the choice",
-        ),
-        pytest.param(
-            {"choices": [{"finish_reason": "error"}]},
-            {"message": "it ended in an error"},
-            id="without a word",
-        ),
+        ({"choices": [{"finish_reason": "error", "error": {"code": 502}}]}, {"code": 502}),
+        ({"choices": [{"finish_reason": "error"}]}, {"message": "it ended in an error"}),
         pytest.param({"error": None, "choices": []}, None, id="none"),
         pytest.param(make_body({"content": "Hi"}), None, id="a reply"),
     ],

@@ -250,11 +250,7 @@ def test_arguments_that_are_no_object_do_not_go_back(written: str, sent_back: st
     [
         pytest.param({}, "no list of output items", id="empty"),
         pytest.param({"output": [5]}, "no list of output items", id="no item"),
-        pytest.param(
-            make_body(status="incomplete", incomplete_details={"reason": [1]}),
-            "for the reason",
-            id="odd reason",
-        ),
+        (make_body(status="incomplete", incomplete_details={"reason": [1]}), "for the reason"),
         pytest.param(make_body(status="cancelled"), "the status 'cancelled'", id="status"),
         pytest.param(
             make_body(status="incomplete", incomplete_details={"reason": "tired"}),

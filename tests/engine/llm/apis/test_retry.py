@@ -41,19 +41,13 @@ def make_error(
         pytest.param({"retry-after": "12"}, 12.0, id="seconds"),
         pytest.param({"retry-after": "0.5"}, 0.5, id="part of a second"),
         pytest.param({"retry-after-ms": "1500"}, 1.5, id="milliseconds"),
-        pytest.param(
-            {"retry-after-ms": "1500", "retry-after": "2"}, 1.5, id="milliseconds are more precise"
-        ),
-        pytest.param(
-            {"retry-after-ms": "soon", "retry-after": "2"}, 2.0, id="unreadable milliseconds"
-        ),
+        pytest.param({"retry-after-ms": "1500", "retry-after": "2"}, 1.5, id="milliseconds win"),
+        pytest.param({"retry-after-ms": "soon", "retry-after": "2"}, 2.0, id="bad milliseconds"),
         pytest.param({"retry-after": "Fri, 15 Jan 2027 08:01:30 GMT"}, 90.0, id="date"),
         pytest.param({"retry-after": "Fri, 15 Jan 2027 07:59:00 GMT"}, None, id="date that passed"),
         pytest.param({"retry-after": "Fri, 99 Foo 2027"}, None, id="no date at all"),
         pytest.param({"retry-after": "1800000060000"}, 86_400.0, id="beyond all patience"),
-        pytest.param(
-            {"retry-after": "Fri, 15 Jan 2999 08:00:00 GMT"}, 86_400.0, id="date beyond it"
-        ),
+        pytest.param({"retry-after": "Fri, 15 Jan 2999 08:00:00 GMT"}, 86_400.0, id="date beyond"),
         pytest.param({"retry-after-ms": "0", "retry-after": "2"}, 2.0, id="no milliseconds"),
         pytest.param({"retry-after": "0"}, None, id="zero"),
         pytest.param({"retry-after": "-3"}, None, id="negative"),
@@ -76,12 +70,8 @@ def test_what_the_api_asks_for_is_read(headers: dict[str, str], seconds: float |
         pytest.param(make_error(TimedOutError), 3, 8.0, id="no answer in time"),
         pytest.param(make_error(RateLimitedError), 1, 30.0, id="rate limit"),
         pytest.param(make_error(RateLimitedError), 5, 30.0, id="rate limit does not grow"),
-        pytest.param(
-            make_error(RateLimitedError, retry_after=7.0), 4, 7.0, id="rate limit with its own word"
-        ),
-        pytest.param(
-            make_error(UnavailableError, retry_after=7.0), 4, 7.0, id="others with theirs"
-        ),
+        pytest.param(make_error(RateLimitedError, retry_after=7.0), 4, 7.0, id="limit's own word"),
+        pytest.param(make_error(UnavailableError, retry_after=7.0), 4, 7.0, id="others' own"),
     ],
 )
 def test_the_wait_follows_the_kind_of_error(
@@ -118,16 +108,10 @@ def test_only_some_errors_are_retried(
     [
         pytest.param(make_error(RateLimitedError, status=429), True, id="429"),
         pytest.param(make_error(UnavailableError, status=529), True, id="529"),
-        pytest.param(
-            make_error(UnavailableError, status=500), False, id="500 is one call's trouble"
-        ),
+        pytest.param(make_error(UnavailableError, status=500), False, id="500 is one call's"),
         pytest.param(make_error(TimedOutError), False, id="timeout"),
         pytest.param(make_error(QuotaExhaustedError, status=429), False, id="quota"),
-        pytest.param(
-            make_error(RateLimitedError, status=429, should_retry=False),
-            False,
-            id="not to be retried",
-        ),
+        (make_error(RateLimitedError, status=429, should_retry=False), False),
     ],
 )
 def test_some_errors_hold_back_everybody(error: AttemptError, expected: bool) -> None:  # noqa: FBT001
@@ -142,24 +126,10 @@ REFUSED = make_error(AuthFailedError, "answered 401 (key refused)", detail="inva
 @pytest.mark.parametrize(
     ("errors", "text"),
     [
-        pytest.param(
-            [OVERLOADED] * 6,
-            "Anthropic answered 529 (overloaded) 6 times in 63 s.",
-            id="same again",
-        ),
-        pytest.param(
-            [LOST] * 6,
-            "Anthropic could not be reached 6 times in 63 s: no such host.",
-            id="same again, with its reason",
-        ),
-        pytest.param(
-            [OVERLOADED], "Anthropic answered 529 (overloaded): Overloaded.", id="a single one"
-        ),
-        pytest.param(
-            [REFUSED],
-            "Anthropic answered 401 (key refused): invalid x-api-key.",
-            id="one full stop",
-        ),
+        ([OVERLOADED] * 6, "Anthropic answered 529 (overloaded) 6 times in 63 s."),
+        ([LOST] * 6, "Anthropic could not be reached 6 times in 63 s: no such host."),
+        ([OVERLOADED], "Anthropic answered 529 (overloaded): Overloaded."),
+        ([REFUSED], "Anthropic answered 401 (key refused): invalid x-api-key."),
         pytest.param(
             [OVERLOADED, REFUSED],
             "Anthropic failed 2 times in 63 s; the last time it answered 401 (key refused): "
