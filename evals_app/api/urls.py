@@ -18,8 +18,8 @@ from evals_app.api.authored.views import (
     RestoreSuite,
     Suites,
 )
-from evals_app.api.comparing.comparisons import CompareRuns
-from evals_app.api.comparing.retests import (
+from evals_app.api.comparing import CompareRuns
+from evals_app.api.retests import (
     CancelSettlement,
     ForecastSettlement,
     OneSettlement,
@@ -42,9 +42,9 @@ from evals_app.api.runs.run_actions import (
 )
 from evals_app.api.runs.run_views import ForecastRun, OneExecution, OneRun, RunExecutions, Runs
 from evals_app.api.runs.traces import Traces
-from evals_app.api.site.schedules import OneSchedule, Schedules
-from evals_app.api.site.spending import SpendingOfMonth
-from evals_app.api.site.webhooks import Deliveries, OneWebhook, SendAgain, TestWebhook, Webhooks
+from evals_app.api.schedules import OneSchedule, Schedules
+from evals_app.api.spending import SpendingOfMonth
+from evals_app.api.webhooks import Deliveries, OneWebhook, SendAgain, TestWebhook, Webhooks
 from evals_app.requests.openapi import Docs, NotFound, Schema
 
 app_name = "api"

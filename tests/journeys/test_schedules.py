@@ -7,8 +7,8 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from evals_app.models import Schedule
-from evals_app.runs.messages.schedules import start_due_runs
 from evals_app.runs.process.worker_loop import work
+from evals_app.runs.schedules import start_due_runs
 from tests.authored import a_case, write_suite
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit

@@ -10,7 +10,7 @@ from evals_app.engine.statistics.retest import Trials, find_suspects
 from evals_app.engine.suites.suite_spec import GatesSpec
 from evals_app.engine.verdicts.gates import Regressions, RunCost, TurnTimes, check_gates
 from evals_app.models import CaseResult, Run
-from evals_app.runs.messages.notices import worse_than_baseline
+from evals_app.runs.notices import worse_than_baseline
 from evals_app.runs.reading.compared_runs import changed_checks, compare_runs
 from evals_app.runs.reading.outcomes import case_outcomes
 from evals_app.runs.reading.run_readers import settlement_details

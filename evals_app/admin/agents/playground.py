@@ -26,8 +26,8 @@ from evals_app.formats.snapshots.run_snapshot import read_case
 from evals_app.models import Agent, Execution, SnapshotCase, Transcript
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.ground.workers import live_workers
+from evals_app.runs.playground import Exchanged, start_talk, takes_fixture
 from evals_app.runs.starting.freeze import CannotStartError
-from evals_app.runs.starting.playground import Exchanged, start_talk, takes_fixture
 from fixtures_app.models import Fixture
 
 MAX_MESSAGES = 50

@@ -45,7 +45,7 @@ from evals_app.models import Run, Suite
 from evals_app.reports.answers.decided import WITH_PEOPLE, people_note
 from evals_app.reports.words.figures import UNKNOWN, score_text, token_sum
 from evals_app.reports.words.kinds import KIND_NAMES
-from evals_app.runs.messages.schedules import schedule_of
+from evals_app.runs.schedules import schedule_of
 from fixtures_app.editing.times import moment
 
 

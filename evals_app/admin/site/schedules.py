@@ -28,7 +28,7 @@ from evals_app.engine.specs.rhythm import Rhythm
 from evals_app.models import DueRun, Schedule, Suite
 from evals_app.models.people.profiles import zone_of
 from evals_app.models.run_records.schedules import RHYTHM
-from evals_app.runs.messages.schedules import (
+from evals_app.runs.schedules import (
     last_due_runs,
     model_problem,
     next_times,

@@ -23,7 +23,7 @@ from evals_app.engine.basics.permits import permits
 from evals_app.engine.network.addresses import reach_problem
 from evals_app.library.changes.edits import note_edit
 from evals_app.models import Delivery, Suite, Webhook
-from evals_app.runs.messages.notices import TESTED, send_again, send_test
+from evals_app.runs.notices import TESTED, send_again, send_test
 from fixtures_app.editing.times import moment
 
 if TYPE_CHECKING:

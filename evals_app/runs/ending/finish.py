@@ -28,7 +28,7 @@ from evals_app.reports.words.regrading import left_out_in_words
 from evals_app.runs.ground import events
 from evals_app.runs.ground.check_counts import checks_of
 from evals_app.runs.ground.tallies import count_run
-from evals_app.runs.messages.notices import note_end
+from evals_app.runs.notices import note_end
 from evals_app.runs.reading.baselines import had_baseline, regressions_of
 from evals_app.runs.reading.facts import CHUNK, facts_of, with_rules_of
 from evals_app.runs.retests.rounds import advance_safely

@@ -10,8 +10,8 @@ from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import Execution, GradeResult, Run, Transcript
 from evals_app.runs.ending.cancel import AT_ONCE
 from evals_app.runs.ending.finish import TOTALS
-from evals_app.runs.messages.notices import drop_waiting
 from evals_app.runs.money.ceilings import is_paid, tightest_limit
+from evals_app.runs.notices import drop_waiting
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.waiting import call_workers
 

@@ -24,13 +24,13 @@ from evals_app.runs.ending.reap import reap
 from evals_app.runs.ground.patience import AWAY
 from evals_app.runs.ground.queues import Flag
 from evals_app.runs.ground.workers import announce, retire
-from evals_app.runs.messages.notices import TIMEOUT_S, deliver_due, has_due
-from evals_app.runs.messages.schedules import start_due_runs
+from evals_app.runs.notices import TIMEOUT_S, deliver_due, has_due
 from evals_app.runs.process.retention import ensure_schedule
 from evals_app.runs.process.sentinel import Sentinel
 from evals_app.runs.process.watchdog import SILENT_S, Restarts, Watchdog, is_work_waiting
 from evals_app.runs.process.worker_loop import GRACE
 from evals_app.runs.providers.shared_limits import kinds_in_use
+from evals_app.runs.schedules import start_due_runs
 
 log = logging.getLogger(__name__)
 

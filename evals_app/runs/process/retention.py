@@ -34,8 +34,8 @@ from evals_app.models import (
     Turn,
 )
 from evals_app.models.authored.suites import remove_forgotten_staged
-from evals_app.runs.messages.notices import forget_deliveries
-from evals_app.runs.messages.schedules import forget_due_runs
+from evals_app.runs.notices import forget_deliveries
+from evals_app.runs.schedules import forget_due_runs
 
 log = logging.getLogger(__name__)
 

@@ -11,6 +11,5 @@ run that no idle process has taken within half a second. A run whose provider is
 waits until that time is over, and gets more than one process only while another stays free.
 
 `similarity` chooses how a run compares texts. The choice is frozen: if it fails later, checks stay
-ungraded, because a run never mixes two methods. In the playground each message is a trial run of a
-suite that exists only while it is frozen.
+ungraded, because a run never mixes two methods.
 """

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from evals_app.models import Profile, Run, Schedule
-from evals_app.runs.messages.schedules import start_due_runs
+from evals_app.runs.schedules import start_due_runs
 from tests.authored import a_case, client_who_may, write_suite
 from tests.page_form import open_page
 

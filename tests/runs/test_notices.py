@@ -16,11 +16,11 @@ from evals_app.engine.basics.errors import WebError
 from evals_app.engine.network.web import WebAnswer
 from evals_app.engine.statistics.comparison import CaseOutcome
 from evals_app.models import Agent, Delivery, MailWish, Run, Suite, Webhook
+from evals_app.runs import notices
 from evals_app.runs.ending.cancel import cancel_run
 from evals_app.runs.ending.reap import reap
 from evals_app.runs.ending.resume import resume_run
-from evals_app.runs.messages import notices
-from evals_app.runs.messages.notices import (
+from evals_app.runs.notices import (
     PAUSES,
     OutgoingMessage,
     deliver_due,

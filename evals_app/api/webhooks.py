@@ -21,7 +21,7 @@ from evals_app.requests.bodies import Nothing, read_body
 from evals_app.requests.endpoint import Endpoint, ListEndpoint, OneEndpoint, describe_get, responses
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import RefusedError, error_at
-from evals_app.runs.messages.notices import TESTED, send_again, send_test
+from evals_app.runs.notices import TESTED, send_again, send_test
 from fixtures_app.ground.words import near
 
 VIEW = Need(Scope.READ, "evals_app.view_webhook")

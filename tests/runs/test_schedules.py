@@ -10,9 +10,9 @@ from django.db import connection
 from django.test import TestCase
 
 from evals_app.models import DueRun, Run, Schedule, Suite
-from evals_app.runs.messages import schedules as module
-from evals_app.runs.messages.schedules import note_due, problems_of, start_due_runs
+from evals_app.runs import schedules as module
 from evals_app.runs.process.worker_loop import work
+from evals_app.runs.schedules import note_due, problems_of, start_due_runs
 from evals_app.runs.starting.start_run import start_run
 from tests.runs.suites import make_agent, make_suite
 

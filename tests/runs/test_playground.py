@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.test import TestCase
 
 from evals_app.models import Agent, MonthlyCeiling, Run, Spending, Suite, Transcript
+from evals_app.runs.playground import Exchanged, start_talk
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.starting.freeze import CannotStartError
-from evals_app.runs.starting.playground import Exchanged, start_talk
 from fixtures_app.library import save_fixture
 from fixtures_app.models import Fixture
 from fixtures_app.spec import FixtureSpec

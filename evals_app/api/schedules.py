@@ -24,7 +24,7 @@ from evals_app.requests.endpoint import ListEndpoint, OneEndpoint, describe_get,
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import RefusedError, error_at
 from evals_app.runs.ground.rights import RUNNING
-from evals_app.runs.messages.schedules import (
+from evals_app.runs.schedules import (
     last_due_runs,
     model_problem,
     next_times,

@@ -1,1 +1,0 @@
-"""Comparisons and retests over REST."""

@@ -1,1 +1,0 @@
-"""Schedules, webhooks and spending over REST."""
