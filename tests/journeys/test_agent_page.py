@@ -3,8 +3,6 @@
 import pytest
 from playwright.sync_api import expect
 
-from evals_app.engine.specs.agent_spec import AgentSpec
-from evals_app.library.saving import save_agent
 from evals_app.models import Agent
 from evals_app.runs.process.worker_loop import work
 from tests.elsewhere import elsewhere
@@ -116,18 +114,3 @@ def test_a_scripted_agent_is_written_without_yaml_and_talked_to(visit: Visit) ->
         expect(page.get_by_text(reply, exact=True)).to_be_visible()
     page.locator("summary", has_text="orders.find").click()
     expect(page.get_by_text('"number": 7')).to_be_visible()
-
-
-def test_a_new_rule_is_added_above_one_for_any_message(visit: Visit) -> None:
-    written = {"agent": "Echo", "slug": "echo", "driver": "scripted", "rules": [{"reply": "Hello"}]}
-    save_agent(AgentSpec.model_validate(written))
-    page = visit("evals_app_agent_change", Agent.objects.get().pk)
-
-    page.get_by_role("button", name="+ Add a rule").click()
-    row = page.locator(".ew-rule-row").first
-    row.get_by_label("Words").fill("bye")
-    row.get_by_label("Then answer").fill("Bye")
-    page.get_by_role("button", name="Save", exact=True).click()
-    page.wait_for_load_state()
-
-    assert [rule.get("when") for rule in Agent.objects.get().connection["rules"]] == ["bye", None]

@@ -54,6 +54,9 @@ def test_only_the_inputs_of_the_chosen_kind_exist_and_switching_back_loses_nothi
     expect(row.get_by_label("Text to look for")).to_have_value("kept")
 
     change_kind(row, "Reply is similar to a text (ROUGE)")
+    row.locator("summary", has_text="Scoring and example").press("Enter")
+    expect(row.get_by_text("harmonic mean (F1)")).to_be_visible()
+    expect(row.get_by_text("type: rouge")).to_be_visible()
     threshold.fill("50")
     row.locator("summary").first.click()
     expect(row.locator(".ew-title")).to_have_text("Reply is similar to a text (ROUGE)")

@@ -1,7 +1,5 @@
 """A person writes a case from a template, searches a check and tries it, with the keyboard alone."""
 
-import re
-
 import pytest
 from playwright.sync_api import expect
 
@@ -86,26 +84,3 @@ def test_tags_are_completed_from_those_that_exist(visit: Visit) -> None:
     page.wait_for_load_state()
 
     assert elsewhere(lambda: Case.objects.get(name="Two")).tags == ["refunds", "smoke"]
-
-
-def test_a_case_starts_from_a_template_and_fits_a_phone(visit: Visit) -> None:
-    suite = elsewhere(write_suite)
-    page = visit("evals_app_case_add", query=f"?suite={suite.pk}")
-    page.set_viewport_size({"width": 390, "height": 844})
-
-    page.get_by_role("link", name=re.compile("Two-step")).press("Enter")
-    page.wait_for_load_state()
-
-    expect(page.locator(".ew-turn")).to_have_count(2)
-    expect(page.locator(".ew-check-row")).to_have_count(3)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    for tool in page.locator("[name$=opt-value]").all()[::2]:
-        row = tool.locator("xpath=ancestor::*[contains(@class, 'ew-check-row')]")
-        row.locator("summary").first.press("Enter")
-        tool.fill("entity.query")
-    page.get_by_label("User message").first.fill("Cancel order 1001.")
-    page.get_by_role("button", name="Save", exact=True).press("Enter")
-    page.wait_for_load_state()
-
-    stored = elsewhere(lambda: Case.objects.get().to_spec())
-    assert [turn.user for turn in stored.turns] == ["Cancel order 1001.", "Yes, please."]

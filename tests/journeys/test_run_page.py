@@ -12,7 +12,6 @@ from evals_app.runs.process.worker_loop import work
 from evals_app.runs.starting.start_run import start_run
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
-from tests.makers import make_run
 from tests.runs.suites import make_suite
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -87,18 +86,3 @@ def test_what_nobody_holds_is_put_back_on_a_phone(visit: Visit) -> None:
     expect(page.get_by_text("Something is stuck.")).to_have_count(0)
     elsewhere(work)
     expect(page.get_by_role("status")).to_have_text("Finished: passed. 2 passed.")
-
-
-def test_a_run_that_stops_loses_its_cancel_button_by_itself(visit: Visit) -> None:
-    run = elsewhere(lambda: make_run(["running", "queued"]))
-    page = visit("evals_app_run_change", run.pk)
-    cancel = page.get_by_role("button", name="Cancel", exact=True)
-    link = page.get_by_role("link", name="All executions")
-    expect(cancel).to_be_visible()
-    link.focus()
-
-    elsewhere(lambda: run.stop(Run.StopReason.BUDGET))
-
-    expect(page.get_by_text("Stopping at a cost ceiling")).to_be_visible()
-    expect(cancel).to_have_count(0)
-    expect(link).to_be_focused()

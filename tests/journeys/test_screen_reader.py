@@ -97,6 +97,7 @@ def test_check_boxes_are_in_a_group_with_a_name(visit: Visit) -> None:
 
 def test_the_menu_of_the_person_opens_by_keyboard(visit: Visit) -> None:
     page = visit("index")
+    expect(page.get_by_role("main")).to_have_count(1)
     menu = page.get_by_role("button", name="admin")
     expect(menu).to_have_attribute("aria-expanded", "false")
 

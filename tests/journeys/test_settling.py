@@ -1,18 +1,16 @@
 """A person finds out whether a run is really worse: in a real browser, with the keyboard."""
 
 import pytest
-from playwright.sync_api import ViewportSize, expect
+from playwright.sync_api import expect
 
-from evals_app.models import Run, Settlement
+from evals_app.models import Run
 from evals_app.runs.process.worker_loop import work
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 from tests.journeys.picking import open_more
-from tests.runs.settlements import rewrite, settled, two_runs
+from tests.runs.settlements import rewrite, two_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
 def two_runs_with_an_unlucky_case() -> tuple[Run, Run]:
@@ -55,25 +53,3 @@ def test_a_run_is_settled_against_an_earlier_one(visit: Visit) -> None:
     page.get_by_role("link", name=f"Run {base.pk}", exact=True).click()
     page.get_by_role("link", name=f"run {head.pk} against run {base.pk}").click()
     expect(page.get_by_role("heading", name=title)).to_be_visible()
-
-
-def test_the_result_is_read_on_a_phone_and_a_settlement_is_cancelled(visit: Visit) -> None:
-    settlement = elsewhere(lambda: settled(*two_runs_with_an_unlucky_case()))
-    page = visit("evals_app_settlement_change", settlement.pk)
-    page.set_viewport_size(PHONE)
-
-    place = page.locator(".badge", has_text="Really worse").bounding_box()
-    assert place is not None
-    assert place["x"] + place["width"] <= PHONE["width"]
-    elsewhere(
-        lambda: Settlement.objects.filter(pk=settlement.pk).update(
-            status="running", finished_at=None
-        )
-    )
-    page.reload()
-    page.get_by_role("button", name="Cancel", exact=True).press("Enter")
-    dialog = page.get_by_role("dialog", name="Cancel this settlement?")
-    dialog.get_by_role("button", name="Cancel settlement").press("Enter")
-
-    expect(page.get_by_text(f"Settlement {settlement.pk} was cancelled.")).to_be_visible()
-    expect(page.locator(".badge", has_text="Cancelled").first).to_be_visible()

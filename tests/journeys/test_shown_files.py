@@ -1,4 +1,4 @@
-"""A person shows files to an agent, and reads how a kind of check scores, in a browser."""
+"""A person shows files to an agent in a browser."""
 
 import pytest
 from playwright.sync_api import FilePayload, expect
@@ -9,7 +9,6 @@ from evals_app.runs.starting.start_run import start_run
 from tests.authored import write_case
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
-from tests.journeys.picking import change_kind
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -48,15 +47,3 @@ def test_files_are_shown_taken_away_and_read_on_the_review_page_of_a_phone(visit
     assert stored["context"] == ["The shop is in Lyon."]
     assert len(stored["files"]) == 1
     assert elsewhere(Attachment.objects.count) == 2
-
-
-def test_how_a_check_scores_is_shown_beside_it(visit: Visit) -> None:
-    page = visit("evals_app_case_change", elsewhere(write_case).pk)
-    check = page.locator(".ew-check-row").first
-    check.locator("summary").first.click()
-    change_kind(check, "Reply is similar to a text (ROUGE)")
-
-    check.locator("summary", has_text="Scoring and example").press("Enter")
-
-    expect(check.get_by_text("harmonic mean (F1)")).to_be_visible()
-    expect(check.get_by_text("type: rouge")).to_be_visible()

@@ -1,7 +1,7 @@
-"""A person finds cases in a suite, disables one, runs the rest and reads the results: in a browser."""
+"""A person finds cases in a suite, disables one, and runs the rest: in a browser."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from evals_app.models import Run
 from tests.authored import a_case, write_suite
@@ -19,10 +19,6 @@ def write() -> int:
     make_run({"case 1": ["failed"], "case 2": ["passed"]}, suite=suite)
     make_run({"case 1": ["failed"], "case 2": ["passed"]}, suite=suite)
     return suite.pk
-
-
-def scrolls_sideways(page: Page) -> bool:
-    return bool(page.evaluate("document.documentElement.scrollWidth > window.innerWidth"))
 
 
 def test_cases_are_found_disabled_and_run_by_keyboard(visit: Visit) -> None:
@@ -66,15 +62,3 @@ def test_cases_are_found_disabled_and_run_by_keyboard(visit: Visit) -> None:
     page.get_by_role("button", name="Run", exact=True).press("Enter")
     page.wait_for_url("**/evals_app/run/**")
     assert not elsewhere(lambda: Run.objects.latest("pk").is_whole)
-
-
-def test_the_parts_of_a_suite_fit_a_phone(visit: Visit) -> None:
-    key = elsewhere(write)
-    for part in ("cases", "results", "change"):
-        page = visit(f"evals_app_suite_{part}", key)
-        page.set_viewport_size({"width": 390, "height": 844})
-        expect(page.get_by_role("heading", name="Refunds").first).to_be_visible()
-        assert not scrolls_sideways(page), part
-    page = visit("index")
-    expect(page.get_by_role("heading", name="Waits for review").first).to_be_visible()
-    assert not scrolls_sideways(page)

@@ -1,47 +1,17 @@
-"""A person says what must change in the world: written by keyboard, or taken from what happened."""
-
-from typing import Any
+"""A person says by keyboard what must change in the world."""
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from evals_app.engine.specs.agent_spec import AgentSpec
-from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.library.saving import save_agent, save_suite
-from evals_app.models import Assertion, Case, Execution, Run, Suite
-from evals_app.runs.process.worker_loop import work
-from evals_app.runs.starting.start_run import start_run
+from evals_app.models import Assertion, Suite
 from fixtures_app.library import save_entity_types, save_fixture
 from fixtures_app.models import Fixture
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
-from tests.authored import a_case, write_case
-from tests.elsewhere import elsewhere
+from tests.authored import write_case
 from tests.journeys.conftest import Visit
 from tests.journeys.picking import add_check
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-REFUND = {"type": "refund", "data": {"order": "order-1", "amount": 24.5, "at": "{{input}}"}}
-AGENT: dict[str, Any] = {
-    "agent": "Shop",
-    "slug": "shop",
-    "driver": "scripted",
-    "tools": ["entity.create", "entity.update"],
-    "rules": [
-        {
-            "calls": [
-                {"tool": "entity.create", "args": REFUND},
-                {"tool": "entity.update", "args": {"id": "order-1", "data": {"state": "refunded"}}},
-            ],
-            "reply": "Your order has shipped back to us; here is your money.",
-        }
-    ],
-}
-ORDERS = {
-    "name": "Orders",
-    "slug": "orders",
-    "entities": [{"ref": "order-1", "type": "order", "data": {"state": "paid"}}],
-}
 
 
 def write_things(*refs: str, suite: Suite) -> None:
@@ -52,29 +22,6 @@ def write_things(*refs: str, suite: Suite) -> None:
         FixtureSpec.model_validate({"name": "Things", "slug": "things", "entities": entities})
     )
     suite.fixtures.set(Fixture.objects.filter(slug="things"))
-
-
-def write_shop(message: str) -> None:
-    """Write a suite whose agent refunds an order, at the time that the message names."""
-    kinds = [{"slug": "order", "schema": {}}, {"slug": "refund", "schema": {}}]
-    save_entity_types([EntityTypeSpec.model_validate(kind) for kind in kinds])
-    save_fixture(FixtureSpec.model_validate(ORDERS))
-    save_agent(AgentSpec.model_validate(AGENT))
-    turn = {"user": message, "assertions": [{"type": "contains", "value": "money"}]}
-    case = a_case("Refund", turns=[turn])
-    spec = {"suite": "Refunds", "slug": "refunds", "agent": "shop", "fixtures": ["orders"]}
-    save_suite(SuiteSpec.model_validate(spec | {"cases": [case]}))
-
-
-def hold() -> Execution:
-    """Hold the case as it is now, as a worker does."""
-
-    def run() -> Run:
-        started = start_run(Case.objects.select_related("suite").get().suite)
-        work()
-        return started
-
-    return elsewhere(run).executions.get()
 
 
 def save(page: Page) -> None:
@@ -143,33 +90,3 @@ def test_removing_what_must_change_leaves_the_rest(visit: Visit) -> None:
     assert Assertion.objects.get(type="world_changes").options == {
         "updated": [{"id": "b", "data": {"z": 3}}, {"id": "c"}]
     }
-
-
-def test_what_happened_is_expected_from_now_on(visit: Visit) -> None:
-    elsewhere(lambda: write_shop("2026-05-01T09:30:00Z"))
-    page = visit("evals_app_execution_change", hold().pk)
-
-    page.get_by_role("link", name="Add as a check").press("Enter")
-    changes = page.get_by_role("region", name="Changes in the world")
-    expect(page.locator("[data-tally]")).to_have_text("1 check")
-    expect(changes.get_by_label("amount = 24.5")).to_be_checked()
-    changes.get_by_label("order = order-1").press("Space")
-    changes.get_by_label("at = ").press("Space")  # the user named this time
-    page.get_by_role("button", name="Add the checks").press("Enter")
-
-    page.wait_for_url("**/admin/evals_app/case/*/change/")
-    expected: dict[str, Any] = {
-        "created": [{"type": "refund", "data": {"amount": 24.5}}],
-        "updated": [{"id": "order-1", "data": {"state": "refunded"}}],
-        "nothing_else": True,
-    }
-    check = Assertion.objects.get(type="world_changes")
-    assert check.options == expected
-    final_check(page).locator("summary").first.click()
-    save(page)
-    check.refresh_from_db()
-    assert check.options == expected
-
-    # It holds when the time is another one.
-    Case.objects.get().turns.update(user="2027-01-01T00:00:00Z")
-    assert hold().verdict == "passed"
