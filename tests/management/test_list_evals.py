@@ -1,10 +1,7 @@
 import json
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from io import StringIO
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -129,17 +126,3 @@ def test_nothing_to_list_is_shown_beside_an_empty_output() -> None:
 
     assert err.getvalue() == "No suite fits.\n"
     assert json.loads(listed("--json", "--tag", "none"))["suites"] == []
-
-
-def test_many_suites_take_as_many_queries_as_one(
-    django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
-) -> None:
-    for number in range(5):
-        suite = write_suite([a_case(tags=["smoke"])], slug=f"suite-{number}")
-        make_run(["passed"], suite=suite)
-
-    with django_assert_num_queries(2):
-        assert len(listed_suites()) == 5
-
-    with django_assert_num_queries(3):
-        assert len(listed_suites(tag="smoke")) == 5

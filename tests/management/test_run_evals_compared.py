@@ -1,7 +1,6 @@
 """run_evals with a baseline, and with several agents and models at once."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from tests.management.test_run_evals import output_of, run_evals
 from tests.runs.suites import finished, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-Done = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture
@@ -61,38 +58,6 @@ def test_the_first_run_has_nothing_to_compare_with_and_goes_on(
 
     assert done.returncode == 0, done.stderr
     assert "greetings: nothing to compare with yet" in done.stderr
-
-
-@pytest.mark.slow
-def test_a_gate_that_compares_waits_for_something_to_compare_with(
-    child_environment: dict[str, str], tmp_path: Path
-) -> None:
-    suite = make_suite(["hello one", "hello two"], run_rule="gates", max_regressions=0)
-    output = tmp_path / "out.json"
-
-    first = run_evals(child_environment, "greetings", "--baseline", "latest", "--output", output)
-    break_agent(suite)
-    worse = [run_evals(child_environment, "greetings", "--baseline", "latest") for _ in range(2)]
-
-    assert [done.returncode for done in (first, *worse)] == [0, 1, 1], worse[0].stderr
-    (gate,) = json.loads(output.read_text(encoding="utf-8"))["run"]["gates"]
-    assert (gate["passed"], gate["is_applied"]) == (None, False)
-    assert "nothing to compare with yet" in first.stderr
-    assert "gate max_regressions not applied" in first.stdout
-
-
-@pytest.mark.slow
-def test_trying_again_does_not_turn_a_regression_green(
-    child_environment: dict[str, str], suite: Suite
-) -> None:
-    good = finished(suite)
-    break_agent(suite)
-
-    tries = [run_evals(child_environment, "greetings", "--baseline", "latest") for _ in range(3)]
-
-    assert [done.returncode for done in tries] == [1, 1, 1], tries[-1].stderr
-    for done in tries:
-        assert f"greetings is compared with run {good.pk}: passed" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from django.core.management.base import CommandError
 
 from evals_app.management import scratch
 from evals_app.models import Run, Suite
-from tests.model_server import KEY, ModelServer, Reply
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 AGENT = "agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: Hello}]\n"
@@ -26,25 +25,6 @@ agent: echo
 cases: [{name: one, turns: [{user: Hi, assertions: [{type: contains, value: Hello}]}]}]
 """
 TABLE = "question,contains\nHi,Goodbye\n"
-
-
-THINKS = "agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: '{{input}}'}]\n"
-THOUGHTS = """\
-suite: Thoughts
-slug: thoughts
-agent: echo
-cases:
-- name: one
-  turns:
-  - user: <think>42</think> I do not know.
-    assertions:
-    - {type: numeric, value: 42, extract: last}
-    - {type: contains, value: "42"}
-    - {type: exact_match, value: I do not know.}
-  - user: '<think>{"total": 42}</think>{"total": 43}'
-    assertions:
-    - {type: json_path, path: total, value: 43}
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -98,24 +78,6 @@ def test_a_folder_is_run_and_only_results_are_left(evals: Path) -> None:
     document = json.loads((results / "results.json").read_text(encoding="utf-8"))
     assert document["run"]["suite"] == "greetings"
     assert document["run"]["is_scripted"] is True
-
-
-@pytest.mark.slow
-def test_what_an_agent_thinks_is_not_graded_and_in_the_results(evals: Path) -> None:
-    (evals / "evals" / "echo.agent.yaml").write_text(THINKS, encoding="utf-8")
-    (evals / "evals" / "greetings.suite.yaml").write_text(THOUGHTS, encoding="utf-8")
-    process = started(evals, "evals", "--no-progress")
-    process.communicate(timeout=120)
-
-    text = (evals / "evalwell-results" / "results.json").read_text(encoding="utf-8")
-    (execution,) = json.loads(text)["executions"]
-    assert process.returncode == 1
-    assert [grade["passed"] for grade in execution["grades"]] == [False, False, True, True]
-    said = [message for message in execution["messages"] if message["role"] == "assistant"]
-    assert [(message["content"], message["reasoning"]) for message in said] == [
-        ("I do not know.", "42"),
-        ('{"total": 43}', '{"total": 42}'),
-    ]
 
 
 @pytest.mark.slow
@@ -235,26 +197,6 @@ def test_a_temporary_database_has_nothing_to_compare_with(
         call_command("run_evals", str(evals), "--baseline", "latest")
 
 
-@pytest.mark.slow
-def test_calls_that_an_agent_does_not_report_are_not_graded(evals: Path) -> None:
-    (evals / ".env").write_text("EVALS_COMMANDS=cat\n", encoding="utf-8")
-    agent = "agent: Echo\nslug: echo\ndriver: command\ncommand: [cat]\n"
-    (evals / "evals" / "echo.agent.yaml").write_text(agent, encoding="utf-8")
-    turn = "turns: [{{user: Hi, assertions: [{{type: {}, value: find}}]}}]"
-    kinds = ("tool_called", "tool_not_called")
-    cases = ", ".join(f"{{name: {kind}, {turn.format(kind)}}}" for kind in kinds)
-    suite = f"suite: Calls\nslug: calls\nagent: echo\ncases: [{cases}]\n"
-    (evals / "evals" / "greetings.suite.yaml").write_text(suite, encoding="utf-8")
-
-    process = started(evals, "evals", "--no-progress", "--env-file", ".env")
-    _, err = process.communicate(timeout=120)
-
-    assert process.returncode == 3, err
-    written = (evals / "evalwell-results" / "results.json").read_text(encoding="utf-8")
-    executions = json.loads(written)["executions"]
-    assert {(one["verdict"], one["cause"]) for one in executions} == {("errored", "case")}
-
-
 LOSSY = """\
 prompts: ['{{q}}']
 providers: [echo]
@@ -294,38 +236,3 @@ def test_files_that_lost_checks_run_only_if_someone_accepts_that(evals: Path) ->
     assert [part["checks"] for part in losses["parts"]] == [1] * 6
     for name in ("junit.xml", "report.html"):
         assert "6 of 7 checks were not read" in (results / name).read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_a_model_that_is_slower_than_the_timeout_of_its_file_fails_and_is_asked_once(
-    tmp_path: Path,
-) -> None:
-    folder = tmp_path / "evals" / "agents" / "bot" / "evals"
-    folder.mkdir(parents=True)
-    with ModelServer() as server:
-        server.answers(lambda _: Reply("Hello", latency_s=2.5))
-        host = server.url.removeprefix("http://")
-        written = {
-            tmp_path / ".env": f"EVALS_PRIVATE_HOSTS={host}\nEVALS_KEY_VARIABLES=K\nK={KEY}\n",
-            folder / "slow.yaml": "name: slow\ntimeout: 1\ntrials: 1\nturns: [{content: Hi,"
-            " assert: [{type: contains, value: Hello}]}]\n",
-            tmp_path / "evals" / "bot.agent.yaml": "agent: Bot\nslug: bot\nmodel: local/m\n",
-            tmp_path / "evals" / "local.provider.yaml": "provider: Local\nslug: local\n"
-            f"kind: openai\nbase_url: {server.url}/v1\napi_key_env: K\n"
-            "prices: [{model: m, valid_from: 2020-01-01, input_usd: 1, output_usd: 1}]\n",
-        }
-        for path, content in written.items():
-            path.write_text(content, encoding="utf-8")
-
-        arguments = ["--no-progress", "--env-file", ".env", "--max-cost", "5"]
-        process = started(tmp_path, "evals", *arguments)
-        _, err = process.communicate(timeout=120)
-
-    assert process.returncode == 1, err
-    results = tmp_path / "evalwell-results" / "results.json"
-    document = json.loads(results.read_text(encoding="utf-8"))
-    (execution,) = document["executions"]
-    assert (execution["verdict"], execution["cause"]) == ("failed", "agent")
-    assert (execution["cost_usd"], execution["tokens"]["agent"]["prompt"]) == (None, None)
-    assert document["run"]["budget"]["spent_usd"] > 0
-    assert len(server.requests) == 1

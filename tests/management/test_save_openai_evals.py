@@ -172,14 +172,6 @@ def test_the_manifest_has_counts_and_digests(api: EvalsApi, folder: Path) -> Non
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
 
 
-def test_runs_of_every_status_are_saved(api: EvalsApi, folder: Path) -> None:
-    states = ("completed", "failed", "canceled")
-    runs = [a_run(f"evalrun_{state}", *items(state, 1), status=state) for state in states]
-    api.evals = [an_eval("eval_1", *runs)]
-
-    assert save(folder).counts.startswith("1 eval, 3 runs, 3 of 3 items")
-
-
 def test_files_are_saved_wherever_they_are_named(api: EvalsApi, folder: Path) -> None:
     content = [{"type": "input_image", "file_id": "file-judged"}]
     asked = [{"role": "user", "content": content}]
@@ -909,12 +901,6 @@ def test_a_wrong_set_up_is_named(
 
     assert word in refused(folder)
     assert not folder.exists() or files_in(folder) == set()
-
-
-def test_a_private_address_has_to_be_permitted(api: EvalsApi, folder: Path) -> None:
-    with permitting(hosts=()):
-        assert "EVALS_PRIVATE_HOSTS" in refused(folder)
-    assert api.paths == []
 
 
 def test_a_list_of_evals_that_cannot_be_had_leaves_a_save_as_it_is(

@@ -136,39 +136,6 @@ def test_a_later_run_is_answered_from_a_cache_for_nothing_and_says_so(
     assert not again.spending.exists()
 
 
-@pytest.mark.parametrize(
-    "unusable",
-    [
-        pytest.param("It is fine.", id="no JSON"),
-        pytest.param('{"verdict": "cannot_grade"}', id="off the schema"),
-    ],
-)
-def test_a_judge_that_gave_no_grade_is_asked_again_by_a_later_run_with_the_cache(
-    server: ModelServer, settings: Any, tmp_path: Path, unusable: str
-) -> None:
-    settings.ANSWER_CACHE = str(tmp_path / "answers")
-    is_well = False
-
-    def answer(request: Json) -> Answer:
-        is_judge = "format" in request.get("output_config", {})
-        return Reply(unusable) if is_judge and not is_well else play(request)
-
-    server.answers(answer)
-    first = make_run()
-    work()
-    is_well = True
-    asked = len(server.requests)
-
-    again = start_run(Suite.objects.get())
-    work()
-
-    for run in (first, again):
-        run.refresh_from_db()
-    assert (first.verdict, again.verdict) == ("inconclusive", "passed")
-    assert again.executions.get().summary["cached_answers"] == {"found": 2, "asked": 1}
-    assert all("format" in body["output_config"] for body in server.bodies[asked:])
-
-
 def play_chat(request: Json) -> Answer:
     """Play the same agent and judge in the words of the chat API."""
     if "response_format" in request:
@@ -411,55 +378,6 @@ def answered(*met: tuple[str, str], **rest: Any) -> Json:
 
 
 SAID = "It arrives on Friday."
-TWO_BULLETS = {"type": "rubric", "criteria": "- Names the day\n- Is polite"}
-
-
-@pytest.mark.parametrize(
-    ("options", "answer"),
-    [
-        ({"scale": "1-5"}, answered(("no", ""), ("no", ""), verdict="graded", score=3)),
-        pytest.param(
-            {"scale": "0-1", "threshold": 0.5},
-            answered(("yes", SAID), ("no", ""), verdict="graded", score=10),
-            id="one is missed, and the score is the highest",
-        ),
-        pytest.param({}, answered(("yes", ""), verdict="pass"), id="nothing shows what is met"),
-        pytest.param(
-            TWO_BULLETS | {"threshold": 0.9},
-            {
-                "items": [
-                    {"id": number, "quote": SAID, "critique": "Seen.", "verdict": verdict}
-                    for number, verdict in [(1, "pass"), (1, "fail"), (2, "pass")]
-                ],
-                "injection_suspected": False,
-            },
-            id="a bullet has two verdicts",
-        ),
-    ],
-)
-def test_a_judge_that_contradicts_itself_twice_does_not_grade(
-    server: ModelServer, options: dict[str, Any], answer: Json
-) -> None:
-    def reply(request: Json) -> Answer:
-        is_judge = "format" in request.get("output_config", {})
-        return Reply(json.dumps(answer)) if is_judge else play(request)
-
-    server.answers(reply)
-    run = make_run()
-    check = Assertion.objects.get(type="llm_judge")
-    check.type = options.pop("type", check.type)
-    check.threshold = options.pop("threshold", None)
-    check.options = check.options | options
-    check.save()
-    again = start_run(Suite.objects.get())
-    run.cancel()
-
-    work()
-
-    again.refresh_from_db()
-    grade = again.executions.get().grades.get(family="judged")
-    assert (again.verdict, grade.passed, grade.status) == ("inconclusive", None, "ungraded")
-    assert (grade.cause, len(grade.calls)) == ("judge", 2)
 
 
 @pytest.mark.parametrize(

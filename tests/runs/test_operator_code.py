@@ -15,7 +15,6 @@ from evals_app.runs.process.worker_loop import work
 from evals_app.runs.starting.start_run import start_run
 from evals_app.runs.work.heartbeat import Heartbeat
 from tests.engine.operator_code import OperatorCode, operator_code_in
-from tests.engine.permitting import permitting
 from tests.runs.suites import finished, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -80,22 +79,6 @@ def test_a_function_that_takes_more_memory_than_it_may_is_an_error_of_the_check(
     execution = run.executions.get()
     assert (execution.verdict, execution.cause) == ("errored", "case")
     assert "failed: MemoryError" in execution.reason
-
-
-def test_a_function_that_is_not_permitted_any_more_does_not_run(
-    operator_code: OperatorCode, tmp_path: Path
-) -> None:
-    touched = tmp_path / "touched"
-    reference = operator_code.function(
-        f"def it(context):\n    open({str(touched)!r}, 'w').close()\n    return True"
-    )
-    run = start_run(graded_suite(reference))
-
-    with permitting(modules=()):
-        work()
-
-    assert [status for status, *_ in grades(run)] == ["error", "error"]
-    assert not touched.exists()
 
 
 def test_a_cancelled_run_leaves_no_process_behind(

@@ -98,24 +98,3 @@ def test_an_edit_does_not_reach_a_run_that_has_begun() -> None:
 
     # One began before there were any, the other froze them.
     assert steps_of(before) == steps_of(between) == [WRITTEN]
-
-
-def test_a_check_with_steps_of_its_own_keeps_none() -> None:
-    run = finished(steps_suite(cases=1, evaluation_steps=["Own."]))
-
-    assert steps_of(run) == [["Own."]]
-    assert not EvaluationSteps.objects.exists()
-
-
-def test_another_judge_has_steps_of_its_own(server: ModelServer) -> None:
-    suite = steps_suite(cases=1)
-    finished(suite)
-    Suite.objects.update(judge_model="local/judge-2")
-
-    finished(suite)
-
-    assert sorted(EvaluationSteps.objects.values_list("model", flat=True)) == [
-        "local/judge-1",
-        "local/judge-2",
-    ]
-    assert tasks(server).count("evaluation_steps") == 2

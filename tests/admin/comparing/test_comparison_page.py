@@ -12,7 +12,7 @@ from evals_app.admin.comparing.side_by_side import comparison_url, side_by_side_
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
-from evals_app.models import CaseResult, Run, Snapshot
+from evals_app.models import Run, Snapshot
 from tests.authored import client_who_may
 from tests.makers import make_run, make_snapshot, make_suite
 
@@ -160,14 +160,6 @@ def test_who_may_start_runs_is_offered_to_settle_what_differs(rights: list[str])
     assert (url in text) is ("add_run" in rights)
 
 
-def test_scripted_runs_are_labelled(admin_client: Client) -> None:
-    base, head = make_run(BASE, is_scripted=True), make_run(BASE, is_scripted=False)
-
-    columns = shown(admin_client, base, head).context["columns"]
-
-    assert ["theater_comedy" in column.badges for column in columns] == [True, False]
-
-
 def test_the_charts_show_the_numbers_of_the_tables_behind_them(admin_client: Client) -> None:
     base = make_run({"a": ["passed"], "b": ["failed"]}, agent_cost_usd="0.5", judge_cost_usd="0.25")
     head = make_run({"a": ["passed"], "b": ["passed"]}, agent_cost_usd="1", judge_cost_usd="0")
@@ -208,12 +200,6 @@ def test_runs_that_cannot_be_compared_lead_back_with_a_reason(
 
     assert response.redirect_chain == [(LIST, 302)]
     assert len(response.context["messages"]) == 1
-
-
-def test_a_run_that_goes_on_cannot_be_compared(admin_client: Client) -> None:
-    runs = [make_run(["passed"]), make_run(["passed", "queued"])]
-
-    assert admin_client.get(comparison_url([run.pk for run in runs])).status_code == 302
 
 
 def test_who_may_not_read_conversations_gets_no_links_to_them() -> None:
@@ -271,32 +257,6 @@ def test_the_only_run_of_a_suite_has_nothing_to_be_compared_with(admin_client: C
 
 
 # Its price
-
-
-def test_thousands_of_cases_are_shown_page_by_page(admin_client: Client) -> None:
-    runs = [make_run(["passed"]) for _ in range(2)]
-    for place, run in enumerate(runs):
-        rows = [
-            CaseResult(
-                run=run,
-                position=position,
-                name=f"case {position:05}",
-                digest="a",
-                verdict="passed" if place == 0 or position % 100 else "failed",
-                trials=1,
-                passed=1 if place == 0 or position % 100 else 0,
-                failed=0 if place == 0 or position % 100 else 1,
-                errored=0,
-            )
-            for position in range(1, 10_001)
-        ]
-        CaseResult.objects.bulk_create(rows, batch_size=2000)
-
-    context = shown(admin_client, *runs, page="3").context
-
-    assert context["page"].paginator.count == 10_001
-    assert counts(context)["trending_down"] == 100
-    assert len(context["cases"]) == PER_PAGE
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,9 @@ from django.urls import reverse
 
 from evals_app.admin.reviews import calibration
 from evals_app.models import Assertion, GradeResult, Run, Yardstick
-from evals_app.reports.words.figures import UNKNOWN
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.reviews.reviewing import review_grade
-from tests.labels import forty_labels, graded_again, judged_answer, label, make_yardstick, review
-from tests.makers import make_run
+from tests.labels import forty_labels, judged_answer, label, make_yardstick, review
 from tests.runs.suites import finished, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -91,17 +89,6 @@ def test_the_calibration_begins_with_words_and_has_the_numbers_worked_out_by_han
     assert "75 %" in plain(context["corrected"])
 
 
-def test_few_labels_have_no_kappa_and_no_corrected_rate(admin_client: Client) -> None:
-    yardstick = make_yardstick()
-    for _ in range(19):
-        label(yardstick, person=True)
-
-    context = page_of(admin_client, yardstick).context
-
-    assert context["figures"][-1].value == UNKNOWN
-    assert context["corrected"] == ""
-
-
 def test_a_criterion_without_labels_says_so_and_offers_nothing_to_try(admin_client: Client) -> None:
     text = page_of(admin_client, make_yardstick()).content.decode()
 
@@ -131,15 +118,6 @@ def test_a_bullet_shows_the_critique_of_the_judge(admin_client: Client) -> None:
     (line,) = page_of(admin_client, bullet).context["disagreements"]
 
     assert line.judged == "Ten words."
-
-
-def test_other_versions_of_the_check_are_listed_with_their_numbers(admin_client: Client) -> None:
-    first, second = make_yardstick("Is polite"), make_yardstick("Is very polite")
-    graded_again(label(first, person=True, judge=False), second, judge=True, run=make_run())
-
-    ((line, is_earlier),) = page_of(admin_client, second).context["versions"]
-
-    assert (line.yardstick, is_earlier, line.answers) == (first, True, "1")
 
 
 def test_an_unknown_criterion_is_not_found(admin_client: Client) -> None:

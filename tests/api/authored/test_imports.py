@@ -47,16 +47,6 @@ def test_files_are_imported_from_json(client: APIClient) -> None:
     assert Suite.objects.get().slug == "refunds"
 
 
-def test_a_table_is_uploaded_for_the_agent_that_the_query_names(client: APIClient) -> None:
-    post(client, {"files": [IN_JSON["files"][0]]})
-    upload = SimpleUploadedFile("greetings.csv", b"case,user,contains\nGreets,Hi,Hello")
-
-    response = client.post("/api/import/?agent=shop", {"files": [upload]}, format="multipart")
-
-    assert response.status_code == 200, response.json()
-    assert Suite.objects.get().agent.slug == "shop"
-
-
 @pytest.mark.parametrize(
     ("query", "status"),
     [
@@ -370,15 +360,3 @@ def test_a_suite_remembers_what_its_import_lost_and_so_do_its_runs(client: APICl
     suite.refresh_from_db()
     assert suite.losses == {}
     assert client.get(f"/api/runs/{run.pk}/").json()["losses"] == losses
-
-
-def test_a_template_function_in_a_prompt_is_reported(client: APIClient) -> None:
-    agent = (
-        "agent: A\nslug: a\ndriver: model\nmodel: openai/m\n"
-        """system_prompt: 'Known: {{entity.query({"type":"x"})}}'\n"""
-    )
-
-    answer = post(client, {"files": [{"path": "a.agent.yaml", "content": agent}]}).json()
-
-    assert [loss["keys"] for loss in answer["losses"]] == ["system_prompt"]
-    assert Agent.objects.get().system_prompt == r'Known: \{{entity.query({"type":"x"})}}'

@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import Execution, Run
-from evals_app.reports.answers.run_answers import ExecutionRow, RunDetails, RunRow
+from evals_app.reports.answers.run_answers import ExecutionRow, RunDetails
 from evals_app.requests import starts
 from evals_app.requests.starts import _started_before
 from tests.api.clients import SUITE, make_client, start_talks
@@ -173,16 +173,6 @@ def test_a_start_that_loses_a_race_answers_the_run_of_the_winner(
 
 
 # Reading
-
-
-def test_runs_are_listed_newest_first(client: APIClient) -> None:
-    runs = [make_run(["passed"]) for _ in range(3)]
-
-    body = client.get("/api/runs/").json()
-
-    assert [row["id"] for row in body["results"]] == [run.pk for run in reversed(runs)]
-    assert body["next"] is body["previous"] is None
-    assert body["results"][0].keys() == set(RunRow.KEYS)
 
 
 @pytest.mark.parametrize(

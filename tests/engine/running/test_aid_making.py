@@ -114,32 +114,6 @@ async def test_a_scripted_judge_judges_and_is_labelled() -> None:
     assert odd.decision.cause is Cause.JUDGE
 
 
-async def test_a_scripted_judge_ticks_off_the_rubric_and_votes() -> None:
-    rules = [
-        {"when": "Names the day", "reply": '{"1": "pass", "2": "fail", "3": "not_applicable"}'},
-        {"reply": "pass"},
-    ]
-    judge = JUDGE.model_copy(
-        update={"rules": [ScriptedRule.model_validate(rule) for rule in rules]}
-    )
-    turn = {"user": "hi", "assertions": [POLITE | {"votes": 3}]}
-    plan = make_plan(
-        make_case(turns=[turn]),
-        suite={"rubric": "- Names the day\n- Brief\n- If asked, links", "pass_threshold": 0.5},
-        judge=SCRIPTED,
-        scripted={"judge": judge},
-    )
-
-    (outcome,) = await execute_in_memory(plan)
-
-    polite, rubric = outcome.graded
-    assert [vote["raw"] for vote in polite.grade.details["votes"]] == ["pass", "pass"]
-    assert (rubric.grade.score, rubric.grade.passed, rubric.is_rubric) == (0.5, True, True)
-    assert outcome.decision is not None
-    assert (outcome.decision.verdict, outcome.decision.score) == (Verdict.PASSED, 0.75)
-    assert rubric.grade.details["flags"] == ["scripted"]
-
-
 async def test_a_scripted_judge_measures_what_rests_on_retrieved_knowledge() -> None:
     rules = [
         {"when": "^TASK: claims", "reply": "Books can be returned.\nTea is free."},
