@@ -1,115 +1,78 @@
 """Addresses below /api/."""
 
-from django.urls import URLPattern, URLResolver, path, re_path
+from django.urls import path, re_path
+from rest_framework.views import APIView
 
-from evals_app.api.authored.attachments import AttachmentContent, Attachments
-from evals_app.api.authored.case_making import CaseOfExecution
-from evals_app.api.authored.cases import Cases, OneCase
-from evals_app.api.authored.exports import ExportAll, SuiteExport
-from evals_app.api.authored.imports import Import
-from evals_app.api.authored.views import (
-    Agents,
-    Fixtures,
-    OneAgent,
-    OneFixture,
-    OneProvider,
-    OneSuite,
-    Providers,
-    RestoreSuite,
-    Suites,
-)
-from evals_app.api.comparing import CompareRuns
-from evals_app.api.retests import (
-    CancelSettlement,
-    ForecastSettlement,
-    OneSettlement,
-    Settlements,
-)
-from evals_app.api.reviews.calibration import JudgedCriteriaList, OneYardstick
-from evals_app.api.reviews.review_tasks import CloseReviewTask, OneReviewTask, ReviewTasks
-from evals_app.api.reviews.review_views import OneReview, ReviewEndpoint
-from evals_app.api.runs.history import CaseHistory
-from evals_app.api.runs.reports import ReportSchema, RunReport
-from evals_app.api.runs.run_actions import (
-    BaselineRun,
-    CancelRun,
-    ForecastRegrade,
-    PinRun,
-    Regrade,
-    RequeueRun,
-    RerunRun,
-    ResumeRun,
-)
-from evals_app.api.runs.run_views import ForecastRun, OneExecution, OneRun, RunExecutions, Runs
-from evals_app.api.runs.traces import Traces
-from evals_app.api.schedules import OneSchedule, Schedules
-from evals_app.api.spending import SpendingOfMonth
-from evals_app.api.webhooks import Deliveries, OneWebhook, SendAgain, TestWebhook, Webhooks
+from evals_app.api import comparing, retests, schedules, spending, webhooks
+from evals_app.api.authored import attachments, case_making, cases, exports, imports, views
+from evals_app.api.reviews import calibration, review_tasks, review_views
+from evals_app.api.runs import history, reports, run_actions, run_views, traces
 from evals_app.requests.openapi import Docs, NotFound, Schema
 
 app_name = "api"
 
-urlpatterns: list[URLPattern | URLResolver] = [
-    path("runs/", Runs.as_view(), name="runs"),
-    path("runs/forecast/", ForecastRun.as_view(), name="run-forecast"),
-    path("runs/compare/", CompareRuns.as_view(), name="runs-compare"),
-    path("runs/<int:pk>/", OneRun.as_view(), name="run"),
-    path("runs/<int:pk>/executions/", RunExecutions.as_view(), name="run-executions"),
-    path("runs/<int:pk>/report/", RunReport.as_view(), name="run-report"),
-    path("runs/report-schema/", ReportSchema.as_view(), name="report-schema"),
-    path("runs/<int:pk>/cancel/", CancelRun.as_view(), name="run-cancel"),
-    path("runs/<int:pk>/resume/", ResumeRun.as_view(), name="run-resume"),
-    path("runs/<int:pk>/requeue/", RequeueRun.as_view(), name="run-requeue"),
-    path("runs/<int:pk>/pin/", PinRun.as_view(), name="run-pin"),
-    path("runs/<int:pk>/baseline/", BaselineRun.as_view(), name="run-baseline"),
-    path("runs/<int:pk>/rerun/", RerunRun.as_view(), name="run-rerun"),
-    path("runs/<int:pk>/review-tasks/", ReviewTasks.as_view(), name="run-review-tasks"),
-    path("review-tasks/<int:pk>/", OneReviewTask.as_view(), name="review-task"),
-    path("review-tasks/<int:pk>/close/", CloseReviewTask.as_view(), name="review-task-close"),
-    path("runs/<int:pk>/regrade/", Regrade.as_view(), name="run-regrade"),
-    path("runs/<int:pk>/regrade/forecast/", ForecastRegrade.as_view(), name="run-regrade-forecast"),
-    path("schedules/", Schedules.as_view(), name="schedules"),
-    path("schedules/<int:pk>/", OneSchedule.as_view(), name="schedule"),
-    path("webhooks/", Webhooks.as_view(), name="webhooks"),
-    path("webhooks/<int:pk>/", OneWebhook.as_view(), name="webhook"),
-    path("webhooks/<int:pk>/test/", TestWebhook.as_view(), name="webhook-test"),
-    path("webhooks/<int:pk>/deliveries/", Deliveries.as_view(), name="webhook-deliveries"),
-    path(
-        "webhooks/<int:pk>/deliveries/<int:delivery>/again/",
-        SendAgain.as_view(),
-        name="webhook-again",
-    ),
-    path("settlements/", Settlements.as_view(), name="settlements"),
-    path("settlements/forecast/", ForecastSettlement.as_view(), name="settlement-forecast"),
-    path("settlements/<int:pk>/", OneSettlement.as_view(), name="settlement"),
-    path("settlements/<int:pk>/cancel/", CancelSettlement.as_view(), name="settlement-cancel"),
-    path("executions/<int:pk>/", OneExecution.as_view(), name="execution"),
-    path("executions/<int:pk>/case/", CaseOfExecution.as_view(), name="execution-case"),
-    path("executions/<int:pk>/reviews/", ReviewEndpoint.as_view(), name="reviews"),
-    path("executions/<int:pk>/reviews/<int:review>/", OneReview.as_view(), name="review"),
-    path("yardsticks/", JudgedCriteriaList.as_view(), name="yardsticks"),
-    path("yardsticks/<slug:digest>/", OneYardstick.as_view(), name="yardstick"),
-    path("spending/", SpendingOfMonth.as_view(), name="spending"),
+# Address, view, name.
+_VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
+    ("runs/", run_views.Runs, "runs"),
+    ("runs/forecast/", run_views.ForecastRun, "run-forecast"),
+    ("runs/compare/", comparing.CompareRuns, "runs-compare"),
+    ("runs/<int:pk>/", run_views.OneRun, "run"),
+    ("runs/<int:pk>/executions/", run_views.RunExecutions, "run-executions"),
+    ("runs/<int:pk>/report/", reports.RunReport, "run-report"),
+    ("runs/report-schema/", reports.ReportSchema, "report-schema"),
+    ("runs/<int:pk>/cancel/", run_actions.CancelRun, "run-cancel"),
+    ("runs/<int:pk>/resume/", run_actions.ResumeRun, "run-resume"),
+    ("runs/<int:pk>/requeue/", run_actions.RequeueRun, "run-requeue"),
+    ("runs/<int:pk>/pin/", run_actions.PinRun, "run-pin"),
+    ("runs/<int:pk>/baseline/", run_actions.BaselineRun, "run-baseline"),
+    ("runs/<int:pk>/rerun/", run_actions.RerunRun, "run-rerun"),
+    ("runs/<int:pk>/review-tasks/", review_tasks.ReviewTasks, "run-review-tasks"),
+    ("review-tasks/<int:pk>/", review_tasks.OneReviewTask, "review-task"),
+    ("review-tasks/<int:pk>/close/", review_tasks.CloseReviewTask, "review-task-close"),
+    ("runs/<int:pk>/regrade/", run_actions.Regrade, "run-regrade"),
+    ("runs/<int:pk>/regrade/forecast/", run_actions.ForecastRegrade, "run-regrade-forecast"),
+    ("schedules/", schedules.Schedules, "schedules"),
+    ("schedules/<int:pk>/", schedules.OneSchedule, "schedule"),
+    ("webhooks/", webhooks.Webhooks, "webhooks"),
+    ("webhooks/<int:pk>/", webhooks.OneWebhook, "webhook"),
+    ("webhooks/<int:pk>/test/", webhooks.TestWebhook, "webhook-test"),
+    ("webhooks/<int:pk>/deliveries/", webhooks.Deliveries, "webhook-deliveries"),
+    ("webhooks/<int:pk>/deliveries/<int:delivery>/again/", webhooks.SendAgain, "webhook-again"),
+    ("settlements/", retests.Settlements, "settlements"),
+    ("settlements/forecast/", retests.ForecastSettlement, "settlement-forecast"),
+    ("settlements/<int:pk>/", retests.OneSettlement, "settlement"),
+    ("settlements/<int:pk>/cancel/", retests.CancelSettlement, "settlement-cancel"),
+    ("executions/<int:pk>/", run_views.OneExecution, "execution"),
+    ("executions/<int:pk>/case/", case_making.CaseOfExecution, "execution-case"),
+    ("executions/<int:pk>/reviews/", review_views.ReviewEndpoint, "reviews"),
+    ("executions/<int:pk>/reviews/<int:review>/", review_views.OneReview, "review"),
+    ("yardsticks/", calibration.JudgedCriteriaList, "yardsticks"),
+    ("yardsticks/<slug:digest>/", calibration.OneYardstick, "yardstick"),
+    ("spending/", spending.SpendingOfMonth, "spending"),
     # As OpenTelemetry has it: the address of a site's collector is /api/otlp.
-    path("otlp/v1/traces", Traces.as_view(), name="otlp-traces"),
-    path("files/", Attachments.as_view(), name="files"),
-    path("files/<slug:sha256>/", AttachmentContent.as_view(), name="file"),
-    path("import/", Import.as_view(), name="import"),
-    path("export/", ExportAll.as_view(), name="export"),
-    path("suites/", Suites.as_view(), name="suites"),
-    path("suites/<slug:slug>/", OneSuite.as_view(), name="suite"),
-    path("suites/<slug:slug>/restore/", RestoreSuite.as_view(), name="suite-restore"),
-    path("suites/<slug:slug>/cases/", Cases.as_view(), name="cases"),
-    path("suites/<slug:slug>/cases/<int:pk>/", OneCase.as_view(), name="case"),
-    path("suites/<slug:slug>/export/", SuiteExport.as_view(), name="suite-export"),
-    path("suites/<slug:slug>/cases/history/", CaseHistory.as_view(), name="case-history"),
-    path("agents/", Agents.as_view(), name="agents"),
-    path("agents/<slug:slug>/", OneAgent.as_view(), name="agent"),
-    path("fixtures/", Fixtures.as_view(), name="fixtures"),
-    path("fixtures/<slug:slug>/", OneFixture.as_view(), name="fixture"),
-    path("providers/", Providers.as_view(), name="providers"),
-    path("providers/<slug:slug>/", OneProvider.as_view(), name="provider"),
-    path("schema/", Schema.as_view(), name="schema"),
+    ("otlp/v1/traces", traces.Traces, "otlp-traces"),
+    ("files/", attachments.Attachments, "files"),
+    ("files/<slug:sha256>/", attachments.AttachmentContent, "file"),
+    ("import/", imports.Import, "import"),
+    ("export/", exports.ExportAll, "export"),
+    ("suites/", views.Suites, "suites"),
+    ("suites/<slug:slug>/", views.OneSuite, "suite"),
+    ("suites/<slug:slug>/restore/", views.RestoreSuite, "suite-restore"),
+    ("suites/<slug:slug>/cases/", cases.Cases, "cases"),
+    ("suites/<slug:slug>/cases/<int:pk>/", cases.OneCase, "case"),
+    ("suites/<slug:slug>/export/", exports.SuiteExport, "suite-export"),
+    ("suites/<slug:slug>/cases/history/", history.CaseHistory, "case-history"),
+    ("agents/", views.Agents, "agents"),
+    ("agents/<slug:slug>/", views.OneAgent, "agent"),
+    ("fixtures/", views.Fixtures, "fixtures"),
+    ("fixtures/<slug:slug>/", views.OneFixture, "fixture"),
+    ("providers/", views.Providers, "providers"),
+    ("providers/<slug:slug>/", views.OneProvider, "provider"),
+    ("schema/", Schema, "schema"),
+)
+
+urlpatterns = [
+    *(path(address, view.as_view(), name=name) for address, view, name in _VIEWS),
     path("docs/", Docs.as_view(url_name="api:schema"), name="docs"),
     re_path(r"", NotFound.as_view(), name="not-found"),
 ]
