@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import partial
 from itertools import islice
 from tempfile import TemporaryFile
-from typing import Any, NamedTuple, Self, TypedDict, TypeVar
+from typing import Any, NamedTuple, Self, TypedDict, TypeVar, Unpack
 
 from asgiref.sync import async_to_sync
 from django.db.models import Model
@@ -59,7 +59,7 @@ class CannotStartError(CannotError):
 
 
 class RunOptions(TypedDict, total=False):
-    """Options of a run: agent, model, `Part` of the suite, ceiling, baseline, environment."""
+    """Options of a run: agent, model, `RunPart` of the suite, ceiling, baseline, environment."""
 
     agent: Agent | None
     model: str
@@ -181,20 +181,11 @@ def in_parts(rows: Iterator[M]) -> Iterator[list[M]]:
 def freeze(
     suite: Suite,
     *,
-    agent: Agent | None = None,
-    model: str = "",
-    cases: Collection[str] = (),
-    tags: Collection[str] = (),
-    names: Collection[str] = (),
-    with_disabled: bool = False,
-    trials: int | None = None,
-    max_cost_usd: Decimal | None = None,
-    baseline: Baseline | None = None,
-    environ: Mapping[str, str] = os.environ,
     by: int | None = None,
     most_cases: int | None = None,
     why_not_called: Callable[[str], str | None] = why_not_called,
     find_local_model: Callable[[str | None], str | None] = find_local_model,
+    **options: Unpack[RunOptions],
 ) -> Iterator[Frozen]:
     """Load everything that a run of the suite uses, prices as they are today.
 
@@ -204,16 +195,15 @@ def freeze(
     Raises:
         CannotStartError: something it needs is missing or does not fit.
     """
-    own = _read(AgentSpec, (agent or suite.agent).to_mapping())
-    tested = _with_model(own, model)
-    obstacles = obstacles_now(environ, why_not_called)
+    own = _read(AgentSpec, (options.get("agent") or suite.agent).to_mapping())
+    tested = _with_model(own, options.get("model", ""))
+    obstacles = obstacles_now(options.get("environ", os.environ), why_not_called)
     obstacles.agent(tested)
     needs = Needs()
-    part = RunPart(cases=cases, tags=tags, names=names, trials=trials, with_disabled=with_disabled)
-    with Frozen(part) as frozen:
+    with Frozen(_part(options)) as frozen:
         frozen.replaced_model = str(own.asked_model) if tested is not own else ""
         head = read_suite(suite, frozen, needs, obstacles, most_cases=most_cases)
-        frozen.baseline = find_baseline(suite, baseline, obstacles.say)
+        frozen.baseline = find_baseline(suite, options.get("baseline"), obstacles.say)
         obstacles.files(frozen.files)
         fixtures = Fixture.objects.filter(slug__in=head.fixtures).order_by("slug")
         frozen.head = SnapshotSpec(
@@ -228,10 +218,20 @@ def freeze(
             needs,
             TextComparison(obstacles, find_local_model),
             paid=[tested.asked_model],
-            max_cost_usd=max_cost_usd,
+            max_cost_usd=options.get("max_cost_usd"),
             by=by,
         )
         yield frozen
+
+
+def _part(options: RunOptions) -> RunPart:
+    return RunPart(
+        cases=options.get("cases", ()),
+        tags=options.get("tags", ()),
+        names=options.get("names", ()),
+        trials=options.get("trials"),
+        with_disabled=options.get("with_disabled", False),
+    )
 
 
 def obstacles_now(

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -30,6 +31,15 @@ from evals_app.runs.work.record import end_of_lease, record_outcomes
 from evals_app.runs.work.skipping import skip_decided, stopping_rate
 
 SUSPECTS_AT_ONCE = 8  # executions whose worker died once; those of two deaths run alone
+
+
+class _QueuedRow(NamedTuple):
+    """An execution that can be claimed."""
+
+    pk: int
+    position: int
+    trial: int
+    attempts: int
 
 
 @dataclass(eq=False)
@@ -66,33 +76,12 @@ class HeldLease:
         """
         if self.holds_suspects and in_hand:
             return None
-        queued = Execution.objects.filter(
-            run_id=self.run_id, status=Execution.Status.QUEUED, run__stop_reason=""
-        )
         with transaction.atomic():
-            # This may run late, after a lost connection: rows taken under an expired lease would
-            # belong to no lease.
-            if not Lease.objects.filter(pk=self.token).select_for_update().exists():
-                return []
-            waiting = queued.order_by()[: count + self.others].count()  # looked at, not locked
-            most = min(count, max(free, waiting - self.others))
-            if not most:
-                return None if waiting else []
-            # SKIP LOCKED: the run's workers share one pool. (SQLite locks whole transactions.)
-            rows = list(
-                queued.order_by("attempts", "pk")
-                .select_for_update(skip_locked=True, of=("self",))
-                .values_list("pk", "position", "trial", "attempts")[:most]
-            )
-            if not rows:
-                return []
-            attempts = rows[0][-1]
-            if attempts and not self.is_alone():
-                return []  # only an otherwise idle process may run them
-            if attempts and in_hand:
-                return None
-            chosen = [row for row in rows if row[-1] == attempts][: _max_at_once(attempts)]
-            Execution.objects.filter(pk__in=[row[0] for row in chosen]).update(
+            chosen = self._choose(count, free=free, in_hand=in_hand)
+            if not chosen:
+                return None if chosen is None else []
+            ids = [row.pk for row in chosen]
+            Execution.objects.filter(pk__in=ids).update(
                 status=Execution.Status.RUNNING, lease_token=self.token, started_at=None
             )
             is_first = Run.objects.filter(pk=self.run_id, status=Run.Status.QUEUED).update(
@@ -100,18 +89,41 @@ class HeldLease:
             )
         if is_first:
             events.run_begins(self.run)
-        self.holds_suspects = attempts > 0
+        self.holds_suspects = chosen[0].attempts > 0
         self.counts["claimed"] += len(chosen)
-        paid = PaidCalls.objects.filter(execution__in=[row[0] for row in chosen])
-        begun = {
-            pk: InterruptedConversation(**calls) for pk, calls in paid.values_list("pk", "calls")
-        }
-        cases = cases_of(self.run_id, {position for _, position, _, _ in chosen})
-        stored = stored_conversations(self.run, [row[0] for row in chosen])
+        paid = PaidCalls.objects.filter(execution__in=ids).values_list("pk", "calls")
+        begun = {pk: InterruptedConversation(**calls) for pk, calls in paid}
+        cases = cases_of(self.run_id, {row.position for row in chosen})
+        stored = stored_conversations(self.run, ids)
         return [
-            ExecutionJob(pk, cases[at], trial, begun.get(pk), stored.get(pk))
-            for pk, at, trial, _ in chosen
+            ExecutionJob(
+                row.pk, cases[row.position], row.trial, begun.get(row.pk), stored.get(row.pk)
+            )
+            for row in chosen
         ]
+
+    def _choose(self, count: int, *, free: int, in_hand: int) -> list[_QueuedRow] | None:
+        """Lock and return the executions that `claim` takes, which states when there are none."""
+        # This may run late, after a lost connection: rows taken under an expired lease would
+        # belong to no lease.
+        if not Lease.objects.filter(pk=self.token).select_for_update().exists():
+            return []
+        queued = Execution.objects.filter(
+            run_id=self.run_id, status=Execution.Status.QUEUED, run__stop_reason=""
+        )
+        waiting = queued.order_by()[: count + self.others].count()  # looked at, not locked
+        most = min(count, max(free, waiting - self.others))
+        if not most:
+            return None if waiting else []
+        # SKIP LOCKED: the run's workers share one pool. (SQLite locks whole transactions.)
+        locked = queued.order_by("attempts", "pk").select_for_update(skip_locked=True, of=("self",))
+        rows = [_QueuedRow(*row) for row in locked.values_list(*_QueuedRow._fields)[:most]]
+        attempts = rows[0].attempts if rows else 0
+        if attempts and not self.is_alone():
+            return []  # only an otherwise idle process may run them
+        if attempts and in_hand:
+            return None
+        return [row for row in rows if row.attempts == attempts][: _max_at_once(attempts)]
 
     def begin(self, ids: Sequence[int]) -> set[int]:
         """Count an attempt for each that is still ours, and return those."""
