@@ -76,11 +76,7 @@ class CompareRuns(Endpoint):
 
 
 def _run_ids(request: Request) -> list[int]:
-    """Read the numbers of the runs.
-
-    Raises:
-        RefusedError: one is not a number.
-    """
+    """Read the numbers of the runs; anything else is refused."""
     given = request.query_params.getlist("run")
     for text in given:
         if not is_id(text):

@@ -2,9 +2,6 @@
 
 from typing import Any, ClassVar
 
-from django.db.models import QuerySet
-from django.http import Http404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,8 +15,17 @@ from evals_app.reports.answers.retests import (
     settlement_json,
 )
 from evals_app.reports.answers.run_answers import in_json
+from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import Nothing, StartSettlement, read_body
-from evals_app.requests.endpoint import Endpoint, ListEndpoint, OneEndpoint, describe_get, responses
+from evals_app.requests.endpoint import (
+    Endpoint,
+    ListEndpoint,
+    OneEndpoint,
+    created,
+    describe_get,
+    find_or_404,
+    responses,
+)
 from evals_app.requests.filters import SettlementFilters
 from evals_app.requests.problems import RefusedError, error_at
 from evals_app.runs.ending.cancel import cancel_settlement
@@ -38,12 +44,9 @@ class Settlements(ListEndpoint):
     """All settlements, newest first."""
 
     needs: ClassVar = {"GET": VIEW, "POST": RUN}
-    queryset = Settlement.objects.none()  # for the schema
+    queryset = settlement_rows()
     answer = SettlementRow
     filterset_class = SettlementFilters
-
-    def get_queryset(self) -> QuerySet[Any, Any]:
-        return settlement_rows()
 
     def row_json(self, row: Any) -> dict[str, Any]:
         return settlement_json(row)
@@ -58,11 +61,8 @@ class Settlements(ListEndpoint):
     )
     def post(self, request: Request) -> Response:
         body = read_body(StartSettlement, request.data)
-        user: Any = request.user
-        settlement = start_settlement(_plan_of(body), max_cost_usd=body.max_cost_usd, by=user)
-        address = reverse("api:settlement", args=[settlement.pk])
-        details = settlement_details(settlement.pk)
-        return Response(details, status=201, headers={"Location": address})
+        new = start_settlement(_plan_of(body), max_cost_usd=body.max_cost_usd, by=user_of(request))
+        return created(settlement_details(new.pk), "settlement", new.pk)
 
 
 class ForecastSettlement(Endpoint):
@@ -107,10 +107,7 @@ class CancelSettlement(Endpoint):
     )
     def post(self, request: Request, pk: int) -> Response:
         read_body(Nothing, request.data)
-        settlement = Settlement.objects.filter(pk=pk).first()
-        if settlement is None:
-            raise Http404
-        cancel_settlement(settlement)
+        cancel_settlement(find_or_404(Settlement.objects.all(), pk=pk))
         return Response(settlement_details(pk))
 
 
@@ -129,11 +126,7 @@ def _forecast_json(price: SettlementPrice) -> dict[str, Any]:
 
 
 def _plan_of(body: StartSettlement) -> SettlementPlan:
-    """Return what a body asks for.
-
-    Raises:
-        RefusedError: one of the runs does not exist.
-    """
+    """Return what a body asks for; a run that does not exist is refused."""
     numbers = {"base": body.base, "head": body.head}
     runs = Run.objects.select_related("suite", "snapshot").in_bulk(set(numbers.values()))
     errors = [

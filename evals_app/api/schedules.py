@@ -1,11 +1,9 @@
 """Schedules over REST: list, create, read, change, delete."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from django.db import transaction
-from django.db.models import QuerySet
-from django.http import Http404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from pydantic import Field
 from rest_framework.request import Request
@@ -13,16 +11,23 @@ from rest_framework.response import Response
 
 from evals_app.engine.basics.permits import refuse_if
 from evals_app.engine.specs.base_spec import Slug
-from evals_app.engine.specs.rhythm import Rhythm
+from evals_app.engine.specs.rhythm import Frequency, Rhythm
 from evals_app.library.changes.edits import note_deletion, note_edit
 from evals_app.models import Agent, Schedule, Suite
 from evals_app.models.run_records.schedules import RHYTHM
-from evals_app.reports.answers.run_answers import in_json
-from evals_app.reports.answers.schedules import DueRunAnswer, ScheduleAnswer, ScheduleDetails
-from evals_app.requests.bodies import Ceiling, read_body
-from evals_app.requests.endpoint import ListEndpoint, OneEndpoint, describe_get, responses
+from evals_app.reports.answers.run_answers import Answer, in_json
+from evals_app.requests.auth import user_of
+from evals_app.requests.bodies import Ceiling, no_such, read_body
+from evals_app.requests.endpoint import (
+    ListEndpoint,
+    OneEndpoint,
+    created,
+    describe_get,
+    find_or_404,
+    responses,
+)
 from evals_app.requests.permissions import Need, Scope
-from evals_app.requests.problems import RefusedError, error_at
+from evals_app.requests.problems import RefusedError
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.schedules import (
     last_due_runs,
@@ -31,13 +36,58 @@ from evals_app.runs.schedules import (
     problems_of,
     save_schedule,
 )
-from fixtures_app.ground.words import near
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
 
 VIEW = Need(Scope.READ, "evals_app.view_schedule")
 
 
 def _need(what: str) -> Need:
     return Need(Scope.RUN, *RUNNING, f"evals_app.{what}_schedule")
+
+
+class DueRunAnswer(Answer):
+    """A suite at a time when its schedule was due: one run, or the reason why there is none."""
+
+    due_at: datetime
+    suite: str = Field(description="Slug.")
+    state: Literal["due", "started", "skipped", "refused"]
+    why: str | None = Field(description="Why it was skipped or did not start.")
+    run: int | None
+
+
+class ScheduleAnswer(Answer):
+    """A schedule, as lists show it."""
+
+    id: int
+    name: str
+    suites: list[str] = Field(description="Slugs.")
+    frequency: Frequency
+    at: str
+    cron: str
+    time_zone: str
+    in_words: str = Field(description="When it is due, in words.")
+    agent: str | None = Field(description="Slug; null: the suites' own agents.")
+    model: str | None = Field(description="Replaces the model of the agents.")
+    trials: int | None
+    max_cost_usd: float | None = Field(description="Cost limit of each run.")
+    baseline: Literal["latest", "pinned"] | None
+    is_enabled: bool
+    owner: str | None = Field(
+        description="The person it runs as: who saved it last. null: deleted."
+    )
+    problems: list[str] = Field(description="What prevents it from starting runs.")
+    next_at: datetime | None
+    last: list[DueRunAnswer] = Field(description="The results of the last time it was due.")
+    created_at: datetime
+    updated_at: datetime
+
+
+class ScheduleDetails(ScheduleAnswer):
+    """A schedule with the times that come next."""
+
+    next_times: list[datetime] = Field(description="The next five; none while it is disabled.")
 
 
 class WriteSchedule(Rhythm):
@@ -69,11 +119,8 @@ class Schedules(ListEndpoint):
     """All schedules, newest first."""
 
     needs: ClassVar = {"GET": VIEW, "POST": _need("add")}
-    queryset = Schedule.objects.none()  # for the schema
+    queryset = Schedule.objects.select_related("owner", "agent").prefetch_related("suites")
     answer = ScheduleAnswer
-
-    def get_queryset(self) -> QuerySet[Any, Any]:
-        return Schedule.objects.select_related("owner", "agent").prefetch_related("suites")
 
     def row_json(self, row: Any) -> dict[str, Any]:
         return ScheduleAnswer.of_object(row, **_values(row))
@@ -86,8 +133,7 @@ class Schedules(ListEndpoint):
     )
     def post(self, request: Request) -> Response:
         schedule = _write(Schedule(), request)
-        address = reverse("api:schedule", args=[schedule.pk])
-        return Response(_details(schedule), status=201, headers={"Location": address})
+        return created(_details(schedule), "schedule", schedule.pk)
 
 
 @describe_get("schedules_get", "Read a schedule", 404)
@@ -123,17 +169,14 @@ class OneSchedule(OneEndpoint):
 
 
 def _find(pk: int) -> Schedule:
-    schedule = Schedule.objects.select_related("owner", "agent").filter(pk=pk).first()
-    if schedule is None:
-        raise Http404
-    return schedule
+    return find_or_404(Schedule.objects.select_related("owner", "agent"), pk=pk)
 
 
 def _write(schedule: Schedule, request: Request) -> Schedule:
     """Store what a request contains."""
     is_new = schedule.pk is None
     body = read_body(WriteSchedule, request.data)
-    user: Any = request.user
+    user = user_of(request)
     suites, agent = _find_named(body, user)
     for name in (*RHYTHM, "name", "trials", "max_cost_usd", "is_enabled"):
         setattr(schedule, name, getattr(body, name))
@@ -144,30 +187,20 @@ def _write(schedule: Schedule, request: Request) -> Schedule:
     return schedule
 
 
-def _find_named(body: WriteSchedule, user: Any) -> tuple[list[Suite], Agent | None]:
-    """Return the suites and the agent that a body names; names are suggested to people who may see them.
-
-    Raises:
-        RefusedError: one of them does not exist.
-    """
+def _find_named(body: WriteSchedule, user: "User") -> tuple[list[Suite], Agent | None]:
+    """Return the suites and the agent that a body names; one that does not exist is refused."""
     suites = {suite.slug: suite for suite in Suite.objects.current().filter(slug__in=body.suites)}
     agent = Agent.objects.filter(slug=body.agent).first() if body.agent else None
     errors = [
-        _unknown(f"suites[{number}]", slug, Suite.objects.current(), user)
+        no_such(f"suites[{number}]", slug, Suite.objects.current(), user, " to run")
         for number, slug in enumerate(body.suites)
         if slug not in suites
     ]
     if body.agent is not None and agent is None:
-        errors.append(_unknown("agent", body.agent, Agent.objects.all(), user))
+        errors.append(no_such("agent", body.agent, Agent.objects.all(), user, " to run"))
     if errors:
         raise RefusedError(errors[0]["message"], errors=errors)
     return list(suites.values()), agent
-
-
-def _unknown(keys: str, slug: str, rows: QuerySet[Any], user: Any) -> dict[str, Any]:
-    kind = rows.model.__name__.lower()
-    known = rows.values_list("slug", flat=True) if user.has_perm(f"evals_app.view_{kind}") else ()
-    return error_at(keys, f"There is no {kind} {slug!r} to run.{near(slug, known)}", slug)
 
 
 def _values(schedule: Schedule) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """What was spent in a month."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.reports.answers.spending import SpendingAnswer, spending_json
+from evals_app.requests.auth import user_of
 from evals_app.requests.endpoint import Endpoint, one_of, responses
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import refused_at
@@ -34,5 +35,5 @@ class SpendingOfMonth(Endpoint):
         except ValueError as error:
             raise refused_at("month", str(error)) from error
         by = one_of(request, "by", WAYS) or "day"
-        user: Any = request.user
-        return Response(spending_json(month_text(first), by, spending(first, by=by, reader=user)))
+        amounts = spending(first, by=by, reader=user_of(request))
+        return Response(spending_json(month_text(first), by, amounts))

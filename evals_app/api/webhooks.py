@@ -1,11 +1,10 @@
 """Webhooks over REST: list, create, read, change, delete, test; what was sent, and sending it again."""
 
+from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import Http404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from pydantic import Field, model_validator
 from rest_framework.request import Request
@@ -16,19 +15,67 @@ from evals_app.engine.network.addresses import reach_problem
 from evals_app.engine.specs.base_spec import Slug, Spec
 from evals_app.library.changes.edits import note_deletion, note_edit
 from evals_app.models import Delivery, Suite, Webhook
-from evals_app.reports.answers.webhooks import DeliveryAnswer, NewWebhook, WebhookAnswer
-from evals_app.requests.bodies import Nothing, read_body
-from evals_app.requests.endpoint import Endpoint, ListEndpoint, OneEndpoint, describe_get, responses
+from evals_app.reports.answers.run_answers import Answer
+from evals_app.requests.auth import user_of
+from evals_app.requests.bodies import Nothing, no_such, read_body
+from evals_app.requests.endpoint import (
+    Endpoint,
+    ListEndpoint,
+    OneEndpoint,
+    created,
+    describe_get,
+    find_or_404,
+    responses,
+)
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import RefusedError, error_at
 from evals_app.runs.notices import TESTED, send_again, send_test
-from fixtures_app.ground.words import near
 
 VIEW = Need(Scope.READ, "evals_app.view_webhook")
 
 
 def _need(what: str) -> Need:
     return Need(Scope.AUTHOR, f"evals_app.{what}_webhook")
+
+
+class WebhookAnswer(Answer):
+    """A webhook. Its address may be a secret, so only the host is shown."""
+
+    id: int
+    name: str
+    host: str
+    format: Literal["json", "slack"]
+    on_end: bool
+    on_failure: bool
+    on_worse: bool
+    suites: list[str] = Field(description="Slugs; empty: all suites.")
+    is_enabled: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+class NewWebhook(WebhookAnswer):
+    """A webhook that was created."""
+
+    secret: str | None = Field(description="Signs its messages; null for chats.")
+
+
+class DeliveryAnswer(Answer):
+    """A message, and what came of it."""
+
+    id: int
+    message_id: str = Field(description="The header webhook-id of every attempt.")
+    run: int | None = Field(description="null: a test.")
+    event: Literal["ended", "failed", "worse", "test"] | None
+    state: Literal["waiting", "delivered", "failed", "dropped"]
+    attempts: int
+    next_at: datetime | None
+    attempted_at: datetime | None
+    status_code: int | None = Field(description="Of the last attempt.")
+    answer: str | None = Field(description="Its beginning; null for hosts in private networks.")
+    problem: str | None
+    body: str | None = Field(description="What is sent, as text.")
+    created_at: datetime
 
 
 _Url = Annotated[
@@ -66,11 +113,8 @@ class Webhooks(ListEndpoint):
     """All webhooks, newest first."""
 
     needs: ClassVar = {"GET": VIEW, "POST": _need("add")}
-    queryset = Webhook.objects.none()  # for the schema
+    queryset = Webhook.objects.prefetch_related("suites")
     answer = WebhookAnswer
-
-    def get_queryset(self) -> QuerySet[Any, Any]:
-        return Webhook.objects.prefetch_related("suites")
 
     def row_json(self, row: Any) -> dict[str, Any]:
         return _answer(row)
@@ -85,8 +129,7 @@ class Webhooks(ListEndpoint):
         hook = _write(Webhook(), request)
         secret = hook.secret if hook.format == Webhook.Format.JSON else None
         answer = NewWebhook.of_object(hook, suites=_suites(hook), secret=secret)
-        address = reverse("api:webhook", args=[hook.pk])
-        return Response(answer, status=201, headers={"Location": address})
+        return created(answer, "webhook", hook.pk)
 
 
 @describe_get("webhooks_get", "Read a webhook", 404)
@@ -170,9 +213,7 @@ class SendAgain(Endpoint):
     def post(self, request: Request, pk: int, delivery: int) -> Response:
         read_body(Nothing, request.data)
         hook = _find(pk)
-        row = hook.deliveries.filter(pk=delivery).first()
-        if row is None:
-            raise Http404
+        row = find_or_404(hook.deliveries.all(), pk=delivery)
         if send_again(row):
             note = f"Sent message {row.message_id} again."
             note_edit(hook, user=request.user, note=note)
@@ -181,24 +222,17 @@ class SendAgain(Endpoint):
 
 
 def _find(pk: int) -> Webhook:
-    hook = Webhook.objects.filter(pk=pk).first()
-    if hook is None:
-        raise Http404
-    return hook
+    return find_or_404(Webhook.objects.all(), pk=pk)
 
 
 def _write(hook: Webhook, request: Request) -> Webhook:
-    """Store what a request contains.
-
-    Raises:
-        RefusedError: the address is missing, or a suite does not exist.
-    """
+    """Store what a request contains; a missing address and unknown suites are refused."""
     is_new = hook.pk is None
     body = read_body(WriteWebhook, request.data)
-    user: Any = request.user
+    user = user_of(request)
     suites = list(Suite.objects.filter(slug__in=body.suites))
     errors = [
-        error_at(f"suites[{number}]", _unknown(slug, user), slug)
+        no_such(f"suites[{number}]", slug, Suite.objects.all(), user)
         for number, slug in enumerate(body.suites)
         if slug not in {suite.slug for suite in suites}
     ]
@@ -214,12 +248,6 @@ def _write(hook: Webhook, request: Request) -> Webhook:
         hook.suites.set(suites)
         note_edit(hook, user=user, note="Written over REST.", is_new=is_new)
     return hook
-
-
-def _unknown(slug: str, user: Any) -> str:
-    may_see = user.has_perm("evals_app.view_suite")
-    known = Suite.objects.values_list("slug", flat=True) if may_see else ()
-    return f"There is no suite {slug!r}.{near(slug, known)}"
 
 
 def _suites(hook: Webhook) -> list[str]:

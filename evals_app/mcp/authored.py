@@ -126,8 +126,7 @@ class OneCheck(Spec):
         Field(description="The check as in a file: its type, its options and the common keys."),
     ]
     reply: Annotated[
-        str | None,
-        Field(description="The reply to grade. Default: the reply of the execution."),
+        str | None, Field(description="The reply to grade. Default: the reply of the execution.")
     ] = None
     expected: Annotated[str | None, Field(description="The expected answer of the turn.")] = None
     execution: Annotated[

@@ -83,8 +83,7 @@ class RunQuery(PartOfAnswer):
 
     run: RunId
     show: Annotated[
-        Show | None,
-        Field(description="Executions to list. Default: those that failed or errored."),
+        Show | None, Field(description="Executions to list. Default: those that failed or errored.")
     ] = None
     wait_s: Annotated[
         int,
@@ -106,10 +105,7 @@ class FindRuns(Spec):
     """Which runs to list."""
 
     suite: Annotated[Slug | None, Field(description="Only runs of this suite.")] = None
-    verdict: Annotated[
-        RunVerdict | None,
-        Field(description="Only runs with this verdict."),
-    ] = None
+    verdict: Annotated[RunVerdict | None, Field(description="Only runs with this verdict.")] = None
     before: Annotated[
         RunId | None,
         Field(description="Only runs before this one, to read the next part of the list."),

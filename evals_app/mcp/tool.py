@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
@@ -22,6 +22,9 @@ from evals_app.requests.throttles import RateLimit
 from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.words import near
 
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
 PART_CHARS = 16_000  # of one answer: a model reads it
 MAX_PROBLEMS = 50
 _INTERNAL = "An internal error occurred. The server log has the details."
@@ -34,7 +37,7 @@ logger = logging.getLogger(__name__)
 class Caller:
     """A person, or one of their tokens, whose scope then limits their rights."""
 
-    user: Any
+    user: "User"
     scope: ApiToken.Scope
     token: ApiToken | None = None
 
@@ -47,20 +50,12 @@ class Caller:
         return lacking(need, user=self.user, scope=self.scope)
 
     def require(self, *permissions: str) -> None:
-        """Check permissions.
-
-        Raises:
-            PermissionDenied: one is missing.
-        """
+        """Raise PermissionDenied if a permission is missing."""
         if lack := self.lack(Need(Scope.READ, *permissions)):
             raise PermissionDenied(lack)
 
     def count(self, rate: type[RateLimit]) -> None:
-        """Count an action whose rate is limited.
-
-        Raises:
-            TooManyRequests: it was done too often.
-        """
+        """Count an action whose rate is limited; TooManyRequests if it was done too often."""
         counting = rate()
         if not counting.allow_request(SimpleNamespace(user=self.user), None):
             raise TooManyRequests(counting.wait())
@@ -70,8 +65,7 @@ class PartOfAnswer(Spec):
     """Arguments of a tool whose answer may be long."""
 
     cursor: Annotated[
-        int,
-        Field(ge=0, le=MAX_ID, description="Where the next part of a long answer begins."),
+        int, Field(ge=0, le=MAX_ID, description="Where the next part of a long answer begins.")
     ] = 0
 
 

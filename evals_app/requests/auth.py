@@ -1,7 +1,7 @@
 """Authentication by tokens in the Authorization header."""
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Q
@@ -12,6 +12,9 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from evals_app.models import ApiToken
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
 
 KEYWORD = "Bearer"
 # Otherwise every request of a busy client would write to the database.
@@ -46,6 +49,11 @@ def note_use(token: ApiToken) -> None:
     # Two requests may get here at the same moment: the second one has nothing to write.
     stale = Q(last_used_at__isnull=True) | Q(last_used_at__lt=Now() - NOTED_EVERY)
     ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=Now())
+
+
+def user_of(request: Request) -> "User":
+    """Return who sends a request; no view runs without a user."""
+    return cast("User", request.user)
 
 
 def token_of(request: Any) -> ApiToken | None:

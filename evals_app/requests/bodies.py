@@ -1,18 +1,23 @@
 """The bodies of requests: their keys, and their errors."""
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
+from django.db.models import QuerySet
 from pydantic import Field, ValidationError
 
 from evals_app.engine.specs.base_spec import Name, Slug, Spec, Usd
 from evals_app.formats.reading.explain import explain
 from evals_app.formats.reading.problems import Loc, Problem, holds, keys_text, shorten, value_text
 from evals_app.models import Agent, Suite
+from evals_app.reports.answers.run_answers import Json
 from evals_app.requests.pagination import MAX_ID
 from evals_app.requests.problems import RefusedError, error_at, refused_at, refused_data
 from evals_app.runs.regrading.start_regrade import MAX_TRIALS
 from evals_app.runs.reviews.review_tasks import MAX_ITEMS, USUAL_COUNT
 from fixtures_app.ground.words import near
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
 
 B = TypeVar("B", bound=Spec)
 
@@ -190,11 +195,7 @@ class Nothing(Spec):
 
 
 def read_body(model: type[B], data: Any) -> B:
-    """Read a body.
-
-    Raises:
-        RefusedError: with all its errors.
-    """
+    """Read a body, or refuse it with all its errors."""
     if not isinstance(data, dict):
         raise refused_at("", "Send a JSON object.")
     # A form would have lists as values; no form gets here, but an empty body looks like one.
@@ -218,27 +219,24 @@ def read_body(model: type[B], data: Any) -> B:
         raise refused_data(explain(exc, model=model, data=given, place=place)) from exc
 
 
-def suite_and_agent(body: StartRun, user: Any) -> tuple[Suite, Agent | None]:
-    """Return the suite and the agent that a body names.
-
-    Suggestions are made only to users who may see the objects.
-
-    Raises:
-        RefusedError: one of them does not exist.
-    """
+def suite_and_agent(body: StartRun, user: "User") -> tuple[Suite, Agent | None]:
+    """Return the suite and the agent that a body names; one that does not exist is refused."""
     suite = Suite.objects.filter(slug=body.suite).first()
     agent = Agent.objects.filter(slug=body.agent).first() if body.agent else None
     errors = []
     if suite is None:
-        errors.append(_unknown("suite", body.suite, Suite, user))
+        errors.append(no_such("suite", body.suite, Suite.objects.all(), user))
     if body.agent is not None and agent is None:
-        errors.append(_unknown("agent", body.agent, Agent, user))
+        errors.append(no_such("agent", body.agent, Agent.objects.all(), user))
     if suite is None or errors:
         raise RefusedError(errors[0]["message"], errors=errors)
     return suite, agent
 
 
-def _unknown(what: str, slug: str, model: type[Suite | Agent], user: Any) -> dict[str, Any]:
-    may_see = user.has_perm(f"evals_app.view_{what}")
-    known = model.objects.values_list("slug", flat=True) if may_see else ()
-    return error_at(what, f"There is no {what} {slug!r}.{near(slug, known)}", slug)
+def no_such(
+    keys: str, slug: str, rows: QuerySet[Suite] | QuerySet[Agent], user: "User", why: str = ""
+) -> Json:
+    """Describe a slug that is none of these rows; names are suggested to people who may see them."""
+    kind = rows.model.__name__.lower()
+    known = rows.values_list("slug", flat=True) if user.has_perm(f"evals_app.view_{kind}") else ()
+    return error_at(keys, f"There is no {kind} {slug!r}{why}.{near(slug, known)}", slug)

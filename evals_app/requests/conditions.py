@@ -28,11 +28,7 @@ class Condition:
 
     @classmethod
     def of(cls, request: Request) -> Self:
-        """Read the headers of a request, and whether its token requires If-Match.
-
-        Raises:
-            RefusedError: If-None-Match is not `*`.
-        """
+        """Read the headers of a request, and whether its token requires If-Match."""
         match, none = request.headers.get("If-Match"), request.headers.get("If-None-Match")
         if none is not None and none.strip() != _ANY:
             raise RefusedError(

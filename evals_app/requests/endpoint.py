@@ -4,7 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
+from django.db.models import Model, QuerySet
 from django.http import Http404, HttpResponse
+from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from pydantic import BaseModel
 from rest_framework.generics import GenericAPIView
@@ -21,6 +23,7 @@ from evals_app.requests.permissions import MeetsNeeds, Need
 from evals_app.requests.problems import MEDIA_TYPE, ProblemJson, refused_at, unknown
 from evals_app.requests.throttled_view import ThrottledView
 
+M = TypeVar("M", bound=Model)
 W = TypeVar("W", bound=str)
 V = TypeVar("V", bound="type[ListEndpoint | OneEndpoint]")
 
@@ -126,6 +129,20 @@ class OneEndpoint(ABC, Endpoint):
         return Response(only_keys(data, wanted_fields(request, data)))
 
 
+def find_or_404(rows: QuerySet[M], **key: object) -> M:
+    """Return the row with this key."""
+    row = rows.filter(**key).first()
+    if row is None:
+        raise Http404
+    return row
+
+
+def created(answer: object, name: str, *args: int) -> Response:
+    """Return the response for something new, which is at the address of this name."""
+    address = reverse(f"api:{name}", args=args)
+    return Response(answer, status=201, headers={"Location": address})
+
+
 def describe_get(operation_id: str, summary: str, *refused: int) -> Callable[[V], V]:
     """Describe a view of `answer` for the schema."""
 
@@ -142,11 +159,7 @@ def describe_get(operation_id: str, summary: str, *refused: int) -> Callable[[V]
 
 
 def wanted_fields(request: Request, known: Collection[str]) -> list[str] | None:
-    """Read `fields=`; None means all.
-
-    Raises:
-        RefusedError: there is no such field.
-    """
+    """Read `fields=`; None means all. An unknown field is refused."""
     given = request.query_params.get("fields")
     if given is None:
         return None
@@ -165,11 +178,7 @@ def only_keys(data: dict[str, Any], wanted: Sequence[str] | None) -> dict[str, A
 
 
 def one_of(request: Request, name: str, words: Sequence[W]) -> W | None:
-    """Read a query parameter that is one of some words; None if it is missing.
-
-    Raises:
-        RefusedError: it is a different word.
-    """
+    """Read a query parameter that is one of some words; None if it is missing."""
     given = request.query_params.get(name)
     if given is None:
         return None
@@ -180,11 +189,7 @@ def one_of(request: Request, name: str, words: Sequence[W]) -> W | None:
 
 
 def flag(request: Request, name: str) -> bool:
-    """Read a query parameter that is true or false.
-
-    Raises:
-        RefusedError: it is something else.
-    """
+    """Read a query parameter that is true or false."""
     given = request.query_params.get(name, "false")
     if given not in {"true", "false"}:
         raise refused_at(name, f"{name} must be true or false.")

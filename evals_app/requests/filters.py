@@ -7,13 +7,14 @@ from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
 from django_filters import rest_framework as filters
 
-from evals_app.models import Case, CaseResult, Execution, Review, Run, Settlement, Suite, Yardstick
+from evals_app.models import CaseResult, Execution, Review, Run
 from evals_app.models.authored.suites import SuiteQuerySet
 from evals_app.models.judging.reviews import IS_LABEL
 from evals_app.requests.pagination import MAX_ID
 from evals_app.runs.reading.case_history import COUNTED
 
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+_TRUE_OR_FALSE = [("true", "true"), ("false", "false")]
 _LATEST = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -43,7 +44,7 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
     status = filters.ChoiceFilter(choices=Run.Status.choices)
     verdict = filters.ChoiceFilter(choices=Run.Verdict.choices)
     is_whole = filters.ChoiceFilter(
-        choices=[("true", "true"), ("false", "false")],
+        choices=_TRUE_OR_FALSE,
         method="of_coverage",
         label="Whether the run covers the whole suite, with its own agent and model.",
     )
@@ -52,10 +53,6 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
     )
     created_after = _MomentFilter("created_at", "gte", label="At this time or later.")
     created_before = _MomentFilter("created_at", "lt", label="Before this time.")
-
-    class Meta:
-        model = Run
-        fields: list[str] = []
 
     def of_coverage(self, runs: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """Return whole runs, or the others."""
@@ -68,10 +65,6 @@ class SettlementFilters(filters.FilterSet):  # type: ignore[misc]
     base = filters.NumberFilter("base", min_value=1, max_value=MAX_ID, label="Number of a run.")
     head = filters.NumberFilter("head", min_value=1, max_value=MAX_ID, label="Number of a run.")
 
-    class Meta:
-        model = Settlement
-        fields: list[str] = []
-
 
 class YardstickFilters(filters.FilterSet):  # type: ignore[misc]
     """Filters of what judges grade by. The table is small: a row for each wording."""
@@ -80,10 +73,6 @@ class YardstickFilters(filters.FilterSet):  # type: ignore[misc]
     suite = filters.CharFilter(
         method="compared_in", label="Slug of a suite: only what people compared in its runs."
     )
-
-    class Meta:
-        model = Yardstick
-        fields: list[str] = []
 
     def compared_in(self, yardsticks: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """Return judged criteria with labels of the answers of a suite."""
@@ -94,11 +83,7 @@ class YardstickFilters(filters.FilterSet):  # type: ignore[misc]
 class SuiteFilters(filters.FilterSet):  # type: ignore[misc]
     """Filters of suites: current ones or, with `archived=true`, archived ones."""
 
-    archived = filters.ChoiceFilter(choices=[("true", "true"), ("false", "false")])
-
-    class Meta:
-        model = Suite
-        fields: list[str] = []
+    archived = filters.ChoiceFilter(choices=_TRUE_OR_FALSE)
 
     def filter_queryset(self, queryset: SuiteQuerySet) -> SuiteQuerySet:
         if self.form.cleaned_data["archived"] == "true":
@@ -111,10 +96,6 @@ class CaseFilters(filters.FilterSet):  # type: ignore[misc]
 
     name = filters.CharFilter(label="The whole name.")
 
-    class Meta:
-        model = Case
-        fields: list[str] = []
-
 
 class ExecutionFilters(filters.FilterSet):  # type: ignore[misc]
     """Filters of the executions of a run."""
@@ -124,23 +105,14 @@ class ExecutionFilters(filters.FilterSet):  # type: ignore[misc]
     cause = filters.ChoiceFilter(choices=Execution._meta.get_field("cause").choices)  # noqa: SLF001
     case = filters.CharFilter("case", label="Name of the case.")
 
-    class Meta:
-        model = Execution
-        fields: list[str] = []
-
 
 class HistoryFilters(filters.FilterSet):  # type: ignore[misc]
     """The case whose history is read, and whether trial runs and settlements are part of it."""
 
     case = filters.CharFilter("name", required=True, label="Name of the case.")
     all = filters.ChoiceFilter(
-        choices=[("true", "true"), ("false", "false")],
-        label="Whether to include trial runs and the runs of settlements.",
+        choices=_TRUE_OR_FALSE, label="Whether to include trial runs and the runs of settlements."
     )
-
-    class Meta:
-        model = CaseResult
-        fields: list[str] = []
 
     def filter_queryset(self, queryset: QuerySet[CaseResult]) -> QuerySet[CaseResult]:
         results = queryset.filter(name=self.form.cleaned_data["case"])

@@ -1,6 +1,6 @@
 """Rights: the scope of the token, and the Django permissions of its user."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import BasePermission
@@ -9,6 +9,9 @@ from rest_framework.views import APIView
 
 from evals_app.models import ApiToken
 from evals_app.requests.auth import token_of
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
 
 Scope = ApiToken.Scope
 # What a token with each scope may do.
@@ -52,7 +55,7 @@ class MeetsNeeds(BasePermission):
         return True
 
 
-def lacking(need: Need, *, user: Any, scope: ApiToken.Scope | None) -> str:
+def lacking(need: Need, *, user: "User | AnonymousUser", scope: ApiToken.Scope | None) -> str:
     """Return what a user, or their token with this scope, lacks; empty if nothing."""
     if scope is not None and not includes(scope, need.scope):
         return f"This requires a token with scope {need.scope}; yours has {scope}."
@@ -60,16 +63,12 @@ def lacking(need: Need, *, user: Any, scope: ApiToken.Scope | None) -> str:
 
 
 def require(request: Request, permission: str) -> None:
-    """Check a permission of the user.
-
-    Raises:
-        PermissionDenied: it is missing.
-    """
+    """Refuse a request (PermissionDenied) whose user lacks a permission."""
     if lack := _lack(request.user, permission):
         raise PermissionDenied(lack)
 
 
-def _lack(user: Any, permission: str) -> str:
+def _lack(user: "User | AnonymousUser", permission: str) -> str:
     if user.has_perm(permission):
         return ""
     return f"The user {user.get_username()} does not have permission {permission}."

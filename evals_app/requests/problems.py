@@ -178,11 +178,7 @@ def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None
 def _own_problem(exc: Exception) -> Response | None:
     if isinstance(exc, RefusedError):
         return problem(
-            exc.status_code,
-            str(exc.detail),
-            kind=exc.kind,
-            errors=exc.errors,
-            headers=exc.headers,
+            exc.status_code, str(exc.detail), kind=exc.kind, errors=exc.errors, headers=exc.headers
         )
     if isinstance(exc, FormatError):
         errors = [file_error(fault) for fault in exc.problems if fault.level == "error"]

@@ -1,7 +1,7 @@
 """Start a run, or return the one that the same request started before."""
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 from django.db import IntegrityError
 
@@ -11,10 +11,13 @@ from evals_app.requests.problems import BEING_PREPARED, KEY_REUSED, RefusedError
 from evals_app.runs.starting.preparing import abandon_if_silent
 from evals_app.runs.starting.start_run import start_run
 
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
 _RETRY_AFTER_S = 5  # while a run is being prepared
 
 
-def start_once(body: StartRun, *, key: str | None, user: Any) -> tuple[Run, bool]:
+def start_once(body: StartRun, *, key: str | None, user: "User") -> tuple[Run, bool]:
     """Start a run, or return the one that this Idempotency-Key started; and whether it is new.
 
     Raises:
@@ -35,12 +38,8 @@ def start_once(body: StartRun, *, key: str | None, user: Any) -> tuple[Run, bool
     return run, True
 
 
-def _stored_key(given: str, body: StartRun, user: Any) -> str:
-    """Return a key as it is stored: user, key and body.
-
-    Raises:
-        RefusedError: it is empty or too long.
-    """
+def _stored_key(given: str, body: StartRun, user: "User") -> str:
+    """Return a key as it is stored: user, key and body."""
     if not 0 < len(given) <= 200:  # noqa: PLR2004 - plenty
         raise refused_at("Idempotency-Key", "An Idempotency-Key must have 1 to 200 characters.")
     name = f"{user.pk}:{sha256(given)}"
@@ -53,11 +52,7 @@ def sha256(text: str) -> str:
 
 
 def _started_before(key: str) -> Run | None:
-    """Return the run that this key started.
-
-    Raises:
-        RefusedError: it started another run.
-    """
+    """Return the run that this key started; with another body it is refused."""
     name = key.rpartition(":")[0] + ":"
     runs = Run.all_runs.filter(idempotency_key__startswith=name)
     run = runs.only("idempotency_key", "status").first()

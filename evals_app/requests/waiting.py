@@ -24,11 +24,7 @@ PLACES = BoundedSemaphore(MAX_WAITING)
 
 
 def seconds_to_wait(request: Request) -> int:
-    """Read `wait=`.
-
-    Raises:
-        RefusedError: it is not a number of seconds that a request may wait.
-    """
+    """Read `wait=`; more than a request may wait is refused."""
     given = request.query_params.get("wait", "0")
     if not (is_id(given) and int(given) <= MAX_S):
         raise refused_at("wait", f"wait must be a whole number from 0 to {MAX_S}.")

@@ -244,10 +244,7 @@ async def _attempt(delivery: Delivery, send: Send) -> WebAnswer | str:
     headers = {"content-type": "application/json"}
     if hook.format == Webhook.Format.JSON:
         headers |= signed_headers(
-            hook.key,
-            message_id=str(delivery.message_id),
-            at=timezone.now(),
-            body=body,
+            hook.key, message_id=str(delivery.message_id), at=timezone.now(), body=body
         )
     try:
         async with asyncio.timeout(TIMEOUT_S):
@@ -275,12 +272,7 @@ def _mail(delivery: Delivery) -> WebAnswer | str:
 
 
 async def send_message(message: OutgoingMessage) -> WebAnswer:
-    """Send a message to an address that may be called.
-
-    Raises:
-        WebError: no answer, a redirect, or an answer that is too long.
-        ConfigurationError: the address is not one that may be called.
-    """
+    """Send a message, or raise WebError; ConfigurationError if its address may not be called."""
     target = read_url(message.url)
     # The path may be a secret: some answers repeat it.
     async with Web(secrets=[message.url, target.path.strip("/")]) as web:

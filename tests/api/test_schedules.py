@@ -7,8 +7,8 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
+from evals_app.api.schedules import ScheduleAnswer, ScheduleDetails
 from evals_app.models import ApiToken, Schedule
-from evals_app.reports.answers.schedules import ScheduleAnswer, ScheduleDetails
 from tests.authored import a_case, write_suite
 
 pytestmark = pytest.mark.django_db

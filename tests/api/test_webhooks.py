@@ -7,8 +7,8 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
+from evals_app.api.webhooks import DeliveryAnswer, NewWebhook, WebhookAnswer
 from evals_app.models import ApiToken, Webhook
-from evals_app.reports.answers.webhooks import DeliveryAnswer, NewWebhook, WebhookAnswer
 from tests.agent_server import Sent, WebServer
 from tests.authored import a_case, write_suite
 

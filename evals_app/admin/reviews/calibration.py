@@ -20,7 +20,7 @@ from evals_app.engine.graders import GRADERS
 from evals_app.engine.statistics.agreement import Agreement, Kappa, Proportion
 from evals_app.models import Review, Yardstick
 from evals_app.reports.answers.agreement import agreement_in_words, whole_percent
-from evals_app.reports.answers.forecasts_together import all_in_words
+from evals_app.reports.answers.forecasts import all_in_words
 from evals_app.reports.words.figures import UNKNOWN, count
 from evals_app.runs.judges.calibration import (
     MAX_SHOWN,

@@ -13,7 +13,7 @@ from unfold.forms import BaseDialogForm
 from evals_app.admin.kit.judge_choices import judge_link
 from evals_app.admin.starting.run_choices import RunChoices
 from evals_app.models import Run, Suite
-from evals_app.reports.answers.forecasts_together import all_in_words
+from evals_app.reports.answers.forecasts import all_in_words
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.starting.forecast import forecast

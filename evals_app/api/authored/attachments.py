@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from pydantic import ValidationError
@@ -13,7 +13,7 @@ from evals_app.engine.specs.files import FileSpec, content_problem, media_type, 
 from evals_app.formats.reading.problems import shorten
 from evals_app.models import Attachment
 from evals_app.reports.answers.run_answers import Answer
-from evals_app.requests.endpoint import Endpoint, problems, responses
+from evals_app.requests.endpoint import Endpoint, find_or_404, problems, responses
 from evals_app.requests.parsers import BytesParser
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import refused_at
@@ -68,11 +68,7 @@ class Attachments(Endpoint):
 
 
 def _path(request: Request) -> str:
-    """Read the file name.
-
-    Raises:
-        RefusedError: a turn could not use this name.
-    """
+    """Read the file name; one that a turn could not use is refused."""
     name = request.query_params.get("name", "")
     try:
         return FileSpec(path=name).path
@@ -94,9 +90,7 @@ class AttachmentContent(Endpoint):
         responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **problems()},
     )
     def get(self, request: Request, sha256: str) -> HttpResponse:
-        row = Attachment.objects.filter(pk=sha256).first()
-        if row is None:
-            raise Http404
+        row = find_or_404(Attachment.objects.all(), pk=sha256)
         # A browser must never show it as a page of this site: its author is unknown.
         return HttpResponse(
             bytes(row.content),

@@ -1,6 +1,6 @@
 """Make a case of a conversation."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from django.http import Http404
 from django.urls import reverse
@@ -26,11 +26,15 @@ from evals_app.library.making.case_making import (
 from evals_app.library.making.observing import ObservedConversation, observe
 from evals_app.models import Case, Execution, Suite
 from evals_app.reports.answers.run_answers import Answer, Json
+from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import read_body
 from evals_app.requests.endpoint import Endpoint, responses
 from evals_app.requests.permissions import Need, Scope, require
 from evals_app.requests.problems import unknown
 from fixtures_app.ground.words import near
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
 
 _VIEW = "evals_app.view_execution"
 
@@ -91,8 +95,7 @@ class MakeCase(Spec):
 
     name: Annotated[Name | None, Field(description="null: one that is free.")] = None
     suite: Annotated[
-        Slug | None,
-        Field(description="null: the suite of the run; a new one if that is gone."),
+        Slug | None, Field(description="null: the suite of the run; a new one if that is gone.")
     ] = None
     keys: Annotated[
         list[Annotated[str, Field(max_length=200)]] | None,
@@ -115,10 +118,7 @@ class MakeCase(Spec):
 class CaseOfExecution(Endpoint):
     """What could become a case, and the case."""
 
-    needs: ClassVar = {
-        "GET": Need(Scope.READ, _VIEW),
-        "POST": Need(Scope.AUTHOR, _VIEW, ADD_CASE),
-    }
+    needs: ClassVar = {"GET": Need(Scope.READ, _VIEW), "POST": Need(Scope.AUTHOR, _VIEW, ADD_CASE)}
 
     @extend_schema(
         operation_id="executions_case_get",
@@ -156,13 +156,13 @@ class CaseOfExecution(Endpoint):
         wanted = CaseOptions(
             keys=_keys(body, observed),
             name=body.name or "",
-            suite=_suite(body, execution, request.user),
+            suite=_suite(body, execution, user_of(request)),
             asks_again=body.asks_again,
             is_recorded=body.canned_tools,
         )
         for permission in wanted.permissions():
             require(request, permission)
-        case = make_case(execution, observed, wanted, by=request.user)
+        case = make_case(execution, observed, wanted, by=user_of(request))
         address = request.build_absolute_uri(reverse("admin:evals_app_case_change", args=[case.pk]))
         answer = _case_answer(case, url=address)
         return Response(answer, status=201)
@@ -185,9 +185,7 @@ def _slugs(suites: list[Suite]) -> list[str]:
 
 def _proposal_json(proposal: Proposal) -> Json:
     return Proposed.of_object(
-        proposal,
-        doubt=proposal.doubt or None,
-        parts=[_part(part) for part in proposal.parts],
+        proposal, doubt=proposal.doubt or None, parts=[_part(part) for part in proposal.parts]
     )
 
 
@@ -208,7 +206,7 @@ def _keys(body: MakeCase, observed: ObservedConversation) -> set[str]:
     return set(body.keys)
 
 
-def _suite(body: MakeCase, execution: Execution, user: Any) -> Suite | None:
+def _suite(body: MakeCase, execution: Execution, user: "User") -> Suite | None:
     """Return the suite that a body names, or the usual one; None: a new one."""
     copies = recorded_suites(execution) if body.canned_tools else []
     if body.suite is None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.urls import reverse
 from django.utils.http import quote_etag
 from drf_spectacular.utils import extend_schema
@@ -15,13 +15,7 @@ from pydantic import Field, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.api.authored.writing import (
-    DELETED,
-    EDIT,
-    IF_MATCH,
-    StoredVersion,
-    VersionedEndpoint,
-)
+from evals_app.api.authored.writing import DELETED, EDIT, IF_MATCH, StoredVersion, VersionedEndpoint
 from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.formats.foreign.attached import files_of
 from evals_app.formats.reading.problems import FormatError, Problem
@@ -40,6 +34,7 @@ from evals_app.requests.endpoint import (
     FIELDS,
     ListEndpoint,
     describe_get,
+    find_or_404,
     problems,
     responses,
 )
@@ -195,20 +190,14 @@ class OneCase(VersionedEndpoint):
 
 
 def _suite(slug: str) -> Suite:
-    suite = Suite.objects.with_head().filter(slug=slug).first()
-    if suite is None:
-        raise Http404
-    return suite
+    return find_or_404(Suite.objects.with_head(), slug=slug)
 
 
 def _case(slug: str, pk: int, *, lock: bool = False) -> Case:
     """Return a case; with `lock`, writers of its suite wait for the end of the transaction."""
     if lock:
         list(Suite.objects.select_for_update().filter(slug=slug).values_list("pk"))
-    case = Case.objects.filter(suite__slug=slug, pk=pk).first()
-    if case is None:
-        raise Http404
-    return case
+    return find_or_404(Case.objects.all(), suite__slug=slug, pk=pk)
 
 
 def _stored_version(row: Case) -> StoredVersion:
@@ -218,11 +207,7 @@ def _stored_version(row: Case) -> StoredVersion:
 
 
 def _read(suite: Suite, request: Request) -> _Read:
-    """Read the body.
-
-    Raises:
-        RefusedError: with all its errors.
-    """
+    """Read the body, or refuse it with all its errors."""
     try:
         whole, warnings = read_case(suite, request.data, rights=Rights.of(request.user))
     except FormatError as error:

@@ -1,7 +1,7 @@
 """Suites and everything else that people wrote, as files."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -12,16 +12,14 @@ from rest_framework.request import Request
 from evals_app.engine.specs.files import media_type
 from evals_app.library.exporting.downloads import Download, download, download_suite
 from evals_app.library.exporting.file_export import FORMS
+from evals_app.requests.auth import user_of
 from evals_app.requests.endpoint import AnyRenderer, Endpoint, one_of, problems
 from evals_app.requests.permissions import Need, Scope, require
 from evals_app.requests.problems import sound
 
 _SUITES = Need(Scope.READ, "evals_app.view_suite")
 # What is exported with suites.
-_MORE = (
-    "evals_app.view_agent",
-    *("fixtures_app.view_fixture", "fixtures_app.view_entitytype"),
-)
+_MORE = ("evals_app.view_agent", *("fixtures_app.view_fixture", "fixtures_app.view_entitytype"))
 _PROBLEMS = problems(404, 409)
 _FILES = {
     (200, kind): OpenApiTypes.BINARY
@@ -93,8 +91,7 @@ def _require_everything(request: Request) -> None:
 
 
 def _sees_providers(request: Request) -> bool:
-    user: Any = request.user
-    return bool(user.has_perm("evals_app.view_provider"))
+    return user_of(request).has_perm("evals_app.view_provider")
 
 
 def _file_response(file: Download) -> HttpResponse:

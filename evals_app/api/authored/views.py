@@ -4,7 +4,6 @@ from datetime import date, datetime
 from typing import Any, ClassVar
 
 from django.db.models import Prefetch
-from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from pydantic import Field
 from rest_framework.request import Request
@@ -20,7 +19,7 @@ from evals_app.library.importing.file_import import version_of
 from evals_app.models import Agent, ModelPrice, Provider, Suite
 from evals_app.reports.answers.run_answers import Answer, Json
 from evals_app.requests.bodies import Nothing, read_body
-from evals_app.requests.endpoint import Endpoint, ListEndpoint, describe_get, responses
+from evals_app.requests.endpoint import Endpoint, ListEndpoint, describe_get, find_or_404, responses
 from evals_app.requests.filters import SuiteFilters
 from evals_app.requests.permissions import Need, Scope
 from fixtures_app.library import fixture_specs
@@ -157,9 +156,7 @@ class RestoreSuite(Endpoint):
     )
     def post(self, request: Request, slug: str) -> Response:
         read_body(Nothing, request.data)
-        row = Suite.objects.filter(slug=slug).first()
-        if row is None:
-            raise Http404
+        row = find_or_404(Suite.objects.all(), slug=slug)
         restore_suite(row, by=request.user)
         return Response(_suite_json(Suite.objects.select_related("agent").get(pk=row.pk)))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from django.db import transaction
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 from drf_spectacular.types import OpenApiTypes
@@ -24,7 +24,7 @@ from evals_app.library.importing.file_import import import_files
 from evals_app.library.importing.rights import Rights
 from evals_app.reports.answers.run_answers import Json
 from evals_app.requests.conditions import Condition
-from evals_app.requests.endpoint import ETAG, FIELDS, OneEndpoint, problems, responses
+from evals_app.requests.endpoint import ETAG, FIELDS, OneEndpoint, find_or_404, problems, responses
 from evals_app.requests.parsers import YAML_PARSERS, JsonParser
 from evals_app.requests.problems import (
     IN_USE,
@@ -90,11 +90,7 @@ class VersionedEndpoint(OneEndpoint):
         return get_conditional_response(request, etag=self.etag, response=answer) or answer
 
     def version(self, key: Any) -> str:
-        """Return the version of what exists.
-
-        Raises:
-            RefusedError: the rows no longer validate.
-        """
+        """Return the version of what exists; rows that are no longer valid are refused."""
         stored = sound(lambda: self.find_version(key))
         return stored.version if stored is not None else ""
 
@@ -107,11 +103,7 @@ class WrittenEndpoint(VersionedEndpoint):
 
     @abstractmethod
     def remove(self, row: Any, user: Any) -> None:
-        """Delete or archive a row.
-
-        Raises:
-            InUseError: suites or schedules use it.
-        """
+        """Delete or archive a row, or raise InUseError."""
 
     def put(self, request: Request, slug: str) -> Response:
         rights = Rights.of(request.user)
@@ -163,10 +155,8 @@ class WrittenEndpoint(VersionedEndpoint):
     def delete(self, request: Request, slug: str) -> Response:
         condition = Condition.of(request)
         with transaction.atomic():
-            rows: Any = MODELS[self.kind]._default_manager  # noqa: SLF001 - how Django names it
-            row = rows.select_for_update().filter(slug=slug).first()
-            if row is None:
-                raise Http404
+            rows = MODELS[self.kind]._default_manager  # noqa: SLF001 - how Django names it
+            row = find_or_404(rows.select_for_update(), slug=slug)
             condition.require(lambda: self.version(slug))
             try:
                 self.remove(row, request.user)

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.db.models import QuerySet
-
 from evals_app.models import Yardstick
 from evals_app.reports.answers.agreement_answers import (
     YardstickDetails,
@@ -31,12 +29,9 @@ class JudgedCriteriaList(ListEndpoint):
     """All criteria in their wordings, the newest first, each with its judge."""
 
     needs: ClassVar = {"GET": _SEE}
-    queryset = Yardstick.objects.none()  # for the schema
+    queryset = Yardstick.objects.all()
     answer = YardstickRow
     filterset_class = YardstickFilters
-
-    def get_queryset(self) -> QuerySet[Any, Any]:
-        return Yardstick.objects.all()
 
     def add_details(self, rows: Sequence[Any]) -> Sequence[Calibration]:
         return calibrations_of(rows)

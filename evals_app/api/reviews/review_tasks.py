@@ -1,10 +1,8 @@
 """Tasks to check grades over REST: draw, list, read, close. Answers are reviews of executions."""
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.db.models import Count, QuerySet
-from django.http import Http404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,8 +18,17 @@ from evals_app.reports.answers.review_tasks import (
     TaskItem,
     progress_json,
 )
+from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import DrawGrades, Nothing, read_body
-from evals_app.requests.endpoint import Endpoint, ListEndpoint, OneEndpoint, describe_get, responses
+from evals_app.requests.endpoint import (
+    Endpoint,
+    ListEndpoint,
+    OneEndpoint,
+    created,
+    describe_get,
+    find_or_404,
+    responses,
+)
 from evals_app.requests.permissions import Need, Scope
 from evals_app.runs.judges.criteria import GradeCriterion, criteria_of
 from evals_app.runs.reviews.review_tasks import (
@@ -35,6 +42,9 @@ from evals_app.runs.reviews.review_tasks import (
     progress,
     visible_tasks,
 )
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
 
 SEE = Need(Scope.READ, SEEING)
 REVIEW = Need(Scope.AUTHOR, *CHECKING)
@@ -63,7 +73,7 @@ class ReviewTasks(ListEndpoint):
     )
     def post(self, request: Request, pk: int) -> Response:
         body = read_body(DrawGrades, request.data)
-        user: Any = request.user
+        user = user_of(request)
         run = find_run(pk)
         people = list(people_who_may_review().filter(username__in=body.people))
         unknown = set(body.people) - {person.get_username() for person in people}
@@ -71,10 +81,8 @@ class ReviewTasks(ListEndpoint):
             name = min(unknown)
             problem = f"{name} does not exist or may not review executions."
             raise CannotCheckError(problem, key="people", value=name)
-        how = body.model_dump(exclude={"people"})
-        task = create_task(run, by=user, people=people, **how)
-        address = reverse("api:review-task", args=[task.pk])
-        return Response(_details(task.pk, user), status=201, headers={"Location": address})
+        task = create_task(run, by=user, people=people, **body.model_dump(exclude={"people"}))
+        return created(_details(task.pk, user), "review-task", task.pk)
 
 
 @describe_get(
@@ -87,7 +95,7 @@ class OneReviewTask(OneEndpoint):
     answer = ReviewTaskDetails
 
     def read(self, key: int) -> dict[str, Any]:
-        return _details(key, self.request.user)
+        return _details(key, user_of(self.request))
 
 
 class CloseReviewTask(Endpoint):
@@ -104,11 +112,8 @@ class CloseReviewTask(Endpoint):
     )
     def post(self, request: Request, pk: int) -> Response:
         read_body(Nothing, request.data)
-        user: Any = request.user
-        task = visible_tasks(user).filter(pk=pk).first()
-        if task is None:
-            raise Http404
-        close_task(task, by=user)
+        user = user_of(request)
+        close_task(find_or_404(visible_tasks(user), pk=pk), by=user)
         return Response(_details(pk, user))
 
 
@@ -128,15 +133,9 @@ def _columns(task: Any) -> dict[str, Any]:
     )
 
 
-def _details(pk: int, user: Any) -> dict[str, Any]:
-    """Return a task; while it is open, others' reviews are hidden until people give their own.
-
-    Raises:
-        Http404: there is none that the person may see.
-    """
-    task = _whole(visible_tasks(user)).filter(pk=pk).first()
-    if task is None:
-        raise Http404
+def _details(pk: int, user: "User") -> dict[str, Any]:
+    """Return a task; while it is open, others' reviews are hidden until people give their own."""
+    task = find_or_404(_whole(visible_tasks(user)), pk=pk)
     items = items_of(task)
     rows = GradeResult.objects.filter(pk__in={item.grade for item in items})
     grades = rows.select_related("execution").defer("calls", "execution__summary").in_bulk()

@@ -3,8 +3,6 @@
 from typing import Annotated, Any, ClassVar, Literal
 
 from django.db.models import QuerySet
-from django.http import Http404
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from pydantic import Field
 from rest_framework.exceptions import PermissionDenied
@@ -15,8 +13,16 @@ from evals_app.engine.specs.base_spec import Spec
 from evals_app.models import Execution, GradeResult, Review
 from evals_app.reports.answers import run_answers
 from evals_app.reports.answers.run_json import review_json
+from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import RunId, read_body
-from evals_app.requests.endpoint import Endpoint, ListEndpoint, describe_get, responses
+from evals_app.requests.endpoint import (
+    Endpoint,
+    ListEndpoint,
+    created,
+    describe_get,
+    find_or_404,
+    responses,
+)
 from evals_app.requests.permissions import Need, Scope
 from evals_app.runs.reading.run_readers import review_rows
 from evals_app.runs.reviews.review_tasks import answer_item, asked_item
@@ -57,8 +63,7 @@ class GivenReview(Spec):
         str, Field(max_length=MAX_CHARS, description="Required except for a verdict.")
     ] = ""
     task: Annotated[
-        RunId | None,
-        Field(description="The task that asks for this verdict; see `review-tasks/`."),
+        RunId | None, Field(description="The task that asks for this verdict; see `review-tasks/`.")
     ] = None
 
 
@@ -97,9 +102,8 @@ class ReviewEndpoint(ListEndpoint):
             if grade is None:
                 problem = f"Execution {pk} has no grade {body.grade}."
                 raise CannotReviewError(problem, key="grade", value=body.grade)
-        review = _write_review(body, execution, grade, request.user)
-        address = reverse("api:review", args=[pk, review.pk])
-        return Response(_answer(review.pk), status=201, headers={"Location": address})
+        review = _write_review(body, execution, grade, user_of(request))
+        return created(_answer(review.pk), "review", pk, review.pk)
 
 
 class OneReview(Endpoint):
@@ -115,12 +119,10 @@ class OneReview(Endpoint):
         responses=responses(run_answers.ReviewJson, 404, 422),
     )
     def delete(self, request: Request, pk: int, review: int) -> Response:
-        row = Review.objects.select_related("execution").filter(execution=pk, pk=review).first()
-        if row is None:
-            raise Http404
+        row = find_or_404(Review.objects.select_related("execution"), execution=pk, pk=review)
         if not may_withdraw(row, request.user):
             raise PermissionDenied("You may withdraw only reviews of your own.")
-        withdraw(row, by=request.user)  # type: ignore[arg-type]  # a view never runs without one
+        withdraw(row, by=user_of(request))
         return Response(_answer(review))
 
 
@@ -144,10 +146,7 @@ def _write_review(
 
 
 def _execution(pk: int) -> Execution:
-    execution = Execution.objects.filter(pk=pk).defer("summary", "turn_ms").first()
-    if execution is None:
-        raise Http404
-    return execution
+    return find_or_404(Execution.objects.defer("summary", "turn_ms"), pk=pk)
 
 
 def _answer(pk: int) -> dict[str, Any]:

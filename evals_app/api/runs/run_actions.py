@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
@@ -14,6 +14,7 @@ from evals_app.library.baselines import set_baseline, unset_baseline
 from evals_app.models import Run
 from evals_app.reports.answers.forecasts import RegradeForecastAnswer, regrade_forecast_json
 from evals_app.reports.answers.run_answers import RunDetails
+from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import (
     AsBaseline,
     NewCeiling,
@@ -33,25 +34,28 @@ from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 from evals_app.runs.regrading.start_regrade import plan_regrade, regrade
 from evals_app.runs.starting.rerun import rerun
 
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
 
 class RunAction(ABC, Endpoint):
-    """An action on a run; the answer is the run afterwards."""
+    """An action on a run; the answer is the run afterwards, or the new one."""
 
     needs: ClassVar = {"POST": RUN}
     body: ClassVar[type[Spec]] = Nothing
 
     @abstractmethod
-    def act(self, run: Run, body: Any, user: Any) -> None:
-        """Carry out the action in the name of a user."""
+    def act(self, run: Run, body: Any, user: "User") -> Run | None:
+        """Carry out the action in the name of a user; return the new run that it starts."""
 
     def post(self, request: Request, pk: int) -> Response:
         body = read_body(self.body, request.data)
-        self.act(find_run(pk), body, request.user)
-        return Response(run_details(pk))
+        new = self.act(find_run(pk), body, user_of(request))
+        return created_response(new) if new else Response(run_details(pk))
 
 
 def _describe(
-    name: str, summary: str, *refused: int, description: str = ""
+    name: str, summary: str, *refused: int, description: str = "", status: int = 200
 ) -> Callable[[type[RunAction]], type[RunAction]]:
     def describe(action: type[RunAction]) -> type[RunAction]:
         schema = extend_schema(
@@ -59,7 +63,7 @@ def _describe(
             summary=summary,
             description=description,
             request=None if action.body is Nothing else action.body,
-            responses=responses(RunDetails, 404, *refused),
+            responses=responses(RunDetails, 404, *refused, status=status),
         )
         return extend_schema_view(post=schema)(action)
 
@@ -75,7 +79,7 @@ def _describe(
 class CancelRun(RunAction):
     """Stop a run."""
 
-    def act(self, run: Run, body: Nothing, user: Any) -> None:
+    def act(self, run: Run, body: Nothing, user: "User") -> None:
         cancel_run(run)
 
 
@@ -91,7 +95,7 @@ class ResumeRun(RunAction):
 
     body = NewCeiling
 
-    def act(self, run: Run, body: NewCeiling, user: Any) -> None:
+    def act(self, run: Run, body: NewCeiling, user: "User") -> None:
         resume_run(run, max_cost_usd=body.max_cost_usd)
 
 
@@ -104,7 +108,7 @@ class ResumeRun(RunAction):
 class RequeueRun(RunAction):
     """Put stuck executions of a run back in the queue."""
 
-    def act(self, run: Run, body: Nothing, user: Any) -> None:
+    def act(self, run: Run, body: Nothing, user: "User") -> None:
         requeue(run)
 
 
@@ -114,7 +118,7 @@ class PinRun(RunAction):
 
     body = Pin
 
-    def act(self, run: Run, body: Pin, user: Any) -> None:
+    def act(self, run: Run, body: Pin, user: "User") -> None:
         Run.objects.filter(pk=run.pk).update(is_pinned=body.is_pinned)
 
 
@@ -131,47 +135,39 @@ class BaselineRun(RunAction):
 
     body = AsBaseline
 
-    def act(self, run: Run, body: AsBaseline, user: Any) -> None:
+    def act(self, run: Run, body: AsBaseline, user: "User") -> None:
         if body.is_baseline:
             set_baseline(run, by=user)
         else:
             unset_baseline(run, by=user)
 
 
-class RerunRun(Endpoint):
+@_describe("rerun", "Run cases again, in a new run", 409, 422, status=201)
+class RerunRun(RunAction):
     """Run cases of a run again."""
 
-    needs: ClassVar = {"POST": RUN}
+    body = RerunCases
 
-    @extend_schema(
-        operation_id="runs_rerun",
-        summary="Run cases again, in a new run",
-        request=RerunCases,
-        responses=responses(RunDetails, 404, 409, 422, status=201),
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        body = read_body(RerunCases, request.data)
-        user: Any = request.user
-        return created_response(rerun(find_run(pk), by=user, **body.model_dump()))
+    def act(self, run: Run, body: RerunCases, user: "User") -> Run:
+        return rerun(run, by=user, **body.model_dump())
 
 
-class Regrade(Endpoint):
+@_describe(
+    "regrade",
+    "Grade the conversations of a run again, in a new run",
+    409,
+    422,
+    status=201,
+    description="No agent is asked. Judges that were asked the identical question before are not"
+    " asked again, unless `trials` is more than 1.",
+)
+class Regrade(RunAction):
     """Grade the conversations of a run again."""
 
-    needs: ClassVar = {"POST": RUN}
+    body = RegradeRun
 
-    @extend_schema(
-        operation_id="runs_regrade",
-        summary="Grade the conversations of a run again, in a new run",
-        description="No agent is asked. Judges that were asked the identical question before are not"
-        " asked again, unless `trials` is more than 1.",
-        request=RegradeRun,
-        responses=responses(RunDetails, 404, 409, 422, status=201),
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        body = read_body(RegradeRun, request.data)
-        user: Any = request.user
-        return created_response(regrade(find_run(pk), by=user, **body.choices()))
+    def act(self, run: Run, body: RegradeRun, user: "User") -> Run:
+        return regrade(run, by=user, **body.choices())
 
 
 class ForecastRegrade(Endpoint):

@@ -3,8 +3,7 @@
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse
-from django.urls import reverse
+from django.http import HttpResponse
 from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -15,6 +14,7 @@ from evals_app.models import Execution, Run
 from evals_app.reports.answers.forecasts import ForecastAnswer, forecast_json
 from evals_app.reports.answers.run_answers import ExecutionDetails, ExecutionRow, RunDetails, RunRow
 from evals_app.reports.answers.run_json import execution_row_json, run_json
+from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import StartRun, read_body, suite_and_agent
 from evals_app.requests.endpoint import (
     ETAG,
@@ -22,7 +22,9 @@ from evals_app.requests.endpoint import (
     Endpoint,
     ListEndpoint,
     OneEndpoint,
+    created,
     describe_get,
+    find_or_404,
     responses,
 )
 from evals_app.requests.filters import ExecutionFilters, RunFilters
@@ -62,12 +64,9 @@ class Runs(ListEndpoint):
     """All runs, newest first."""
 
     needs: ClassVar = {"GET": VIEW, "POST": RUN}
-    queryset = Run.objects.none()  # for the schema
+    queryset = run_rows()
     answer = RunRow
     filterset_class = RunFilters
-
-    def get_queryset(self) -> QuerySet[Any, Any]:
-        return run_rows()
 
     def row_json(self, row: Any) -> dict[str, Any]:
         return run_json(row)
@@ -82,14 +81,13 @@ class Runs(ListEndpoint):
     def post(self, request: Request) -> Response:
         body = read_body(StartRun, request.data)
         key = request.headers.get("Idempotency-Key")
-        run, is_new = start_once(body, key=key, user=request.user)
+        run, is_new = start_once(body, key=key, user=user_of(request))
         return created_response(run) if is_new else Response(run_details(run.pk))
 
 
 def created_response(run: Run) -> Response:
     """Return the response for a new run."""
-    address = reverse("api:run", args=[run.pk])
-    return Response(run_details(run.pk), status=201, headers={"Location": address})
+    return created(run_details(run.pk), "run", run.pk)
 
 
 class ForecastRun(Endpoint):
@@ -106,7 +104,7 @@ class ForecastRun(Endpoint):
     )
     def post(self, request: Request) -> Response:
         body = read_body(StartRun, request.data)
-        suite, agent = suite_and_agent(body, request.user)
+        suite, agent = suite_and_agent(body, user_of(request))
         by = request.user.pk
         expected = forecast(suite, by=by, agent=agent, **body.choices())
         return Response(forecast_json(expected, month_left_usd=month_left(by)))
@@ -191,12 +189,5 @@ class OneExecution(OneEndpoint):
 
 
 def find_run(pk: int) -> Run:
-    """Return a run.
-
-    Raises:
-        Http404: it does not exist.
-    """
-    run = Run.objects.filter(pk=pk).defer("summary").first()
-    if run is None:
-        raise Http404
-    return run
+    """Return a run, without its summary."""
+    return find_or_404(Run.objects.defer("summary"), pk=pk)

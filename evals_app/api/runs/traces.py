@@ -50,10 +50,7 @@ class Traces(Endpoint):
         description="An ExportTraceServiceRequest of OpenTelemetry (OTLP/HTTP), optionally compressed"
         " with gzip. Spans are accepted if their trace id is that of a conversation of an agent with"
         " `tool_calls_from: spans`. `partial_success` counts the others.",
-        request={
-            PROTOBUF: OpenApiTypes.BINARY,
-            JSON: OpenApiTypes.OBJECT,
-        },
+        request={PROTOBUF: OpenApiTypes.BINARY, JSON: OpenApiTypes.OBJECT},
         responses={
             (200, PROTOBUF): OpenApiTypes.BINARY,
             (200, JSON): OpenApiTypes.OBJECT,
@@ -74,11 +71,7 @@ class Traces(Endpoint):
 
 
 def _unpack(request: Request) -> bytes:
-    """Return the body; one that is compressed may not become larger than others.
-
-    Raises:
-        RefusedError, ParseError, TooLargeError: it cannot be unpacked.
-    """
+    """Return the body; one that is compressed may not become larger than others."""
     body: Any = request.data
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding == "identity":

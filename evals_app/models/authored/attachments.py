@@ -41,11 +41,7 @@ class AttachmentQuerySet(models.QuerySet["Attachment"]):
         return self.filter(wanted_at__lt=timezone.now() - GRACE)
 
     def read(self, sha256: str) -> bytes:
-        """Return a content.
-
-        Raises:
-            ConfigurationError: it is not stored.
-        """
+        """Return a content, or raise ConfigurationError if it is not stored."""
         content = self.filter(pk=sha256).values_list("content", flat=True).first()
         if content is None:
             raise ConfigurationError(f"The file {sha256[:12]} is not stored.")

@@ -37,9 +37,7 @@ class Provider(Importable):
     max_tokens_parameter = models.CharField(max_length=30, choices=MaxTokens, blank=True)
     max_concurrency = models.PositiveIntegerField(null=True, blank=True)
     requests_per_minute = models.PositiveIntegerField(
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(1)],
+        null=True, blank=True, validators=[MinValueValidator(1)]
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

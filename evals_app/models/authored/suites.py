@@ -146,8 +146,7 @@ class Suite(Importable):
     tags = models.JSONField(default=list, blank=True)
     fixtures = models.ManyToManyField(Fixture, blank=True, related_name="suites")
     trials = models.PositiveSmallIntegerField(
-        default=1,
-        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        default=1, validators=[MinValueValidator(1), MaxValueValidator(100)]
     )
     min_pass_rate = models.FloatField(default=1.0, validators=FRACTION)
     pass_rule = models.CharField(max_length=10, choices=PassRule, default=PassRule.ALL)
@@ -155,8 +154,7 @@ class Suite(Importable):
     run_rule = models.CharField(max_length=10, choices=RunRule, default=RunRule.ALL_CASES)
     score_scale = models.CharField(max_length=5, choices=ScoreScale, default=ScoreScale.ZERO_ONE)
     concurrency = models.PositiveSmallIntegerField(
-        default=10,
-        validators=[MinValueValidator(1), MaxValueValidator(1000)],
+        default=10, validators=[MinValueValidator(1), MaxValueValidator(1000)]
     )
     judge_model = models.CharField(max_length=301, blank=True)
     judge_settings = models.JSONField(default=dict, blank=True)
@@ -281,14 +279,11 @@ class Case(models.Model):
     max_cost_usd = UsdField(null=True, blank=True)
     max_tool_calls = models.PositiveIntegerField(null=True, blank=True)
     turn_timeout_s = models.FloatField(
-        default=60.0,
-        validators=[MinValueValidator(0.001), MaxValueValidator(1500.0)],
+        default=60.0, validators=[MinValueValidator(0.001), MaxValueValidator(1500.0)]
     )
     streaming = models.BooleanField(default=False)
     trials = models.PositiveSmallIntegerField(
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(100)]
     )
     history = models.JSONField(default=list, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -92,9 +92,7 @@ class Execution(models.Model):
             models.Index(fields=["case", "-id"], name="execution_by_case"),
             models.Index(fields=["verdict", "-id"], name="execution_newest_by_verdict"),
             models.Index(
-                fields=["cause", "-id"],
-                name="execution_newest_by_cause",
-                condition=~Q(cause=""),
+                fields=["cause", "-id"], name="execution_newest_by_cause", condition=~Q(cause="")
             ),
             models.Index(fields=["status", "-id"], name="execution_newest_by_status"),
             models.Index(

@@ -120,9 +120,7 @@ class DueRun(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["schedule", "suite", "due_at"], name="due_run_unique")
         ]
-        indexes = [
-            models.Index(fields=["id"], name="due_run_waiting", condition=Q(state="due")),
-        ]
+        indexes = [models.Index(fields=["id"], name="due_run_waiting", condition=Q(state="due"))]
 
     def __str__(self) -> str:
         return f"{self.suite} at {self.due_at:%Y-%m-%d %H:%M} UTC"

@@ -8,11 +8,7 @@ from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import (
-    CaseOutcome,
-    ChangeKind,
-    change_of,
-)
+from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, change_of
 from evals_app.engine.statistics.rates import wilson_interval
 from evals_app.engine.statistics.stratified import RateTest, Stratum, compare_rates
 

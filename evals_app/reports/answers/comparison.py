@@ -209,10 +209,7 @@ def headline(head: HeadCases) -> str:
 
 
 _TOO_FEW = "too few cases to speak for the whole suite"
-_OF_CHECKS = {
-    ChangeKind.CHECK_WORSE: "worse",
-    ChangeKind.CHECK_BETTER: "better",
-}
+_OF_CHECKS = {ChangeKind.CHECK_WORSE: "worse", ChangeKind.CHECK_BETTER: "better"}
 
 
 def _have(count: int, word: str) -> str:

@@ -1,7 +1,6 @@
 """The history of a case as JSON: what REST answers."""
 
 from collections.abc import Iterable
-from typing import Any, Protocol
 
 from pydantic import AwareDatetime, Field
 
@@ -12,7 +11,7 @@ from evals_app.reports.answers.comparison_answers import (
     PartDifference,
     part_json,
 )
-from evals_app.reports.answers.run_answers import Answer, Json, in_json
+from evals_app.reports.answers.run_answers import Answer, Json
 
 
 class EditJson(Answer):
@@ -67,18 +66,6 @@ class CaseInHistory(Answer):
     )
 
 
-class NotedEdit(Protocol):
-    """An edit: who made it, when, and of what."""
-
-    @property
-    def by(self) -> str: ...
-    @property
-    def at(self) -> Any: ...
-    @property
-    def kind(self) -> str: ...
-
-
-def changed_part_json(differences: Differences, edits: Iterable[NotedEdit]) -> Json:
-    """Return what differs in one part, with who edited it."""
-    noted = [EditJson.of(by=edit.by, at=in_json(edit.at), kind=edit.kind) for edit in edits]
-    return ChangedPartJson.of(part_json(differences), edits=noted)
+def changed_part_json(differences: Differences, edits: Iterable[object]) -> Json:
+    """Return what differs in one part, with who edited it: `by`, `at` and `kind`."""
+    return ChangedPartJson.of(part_json(differences), edits=list(map(EditJson.of_object, edits)))

@@ -8,10 +8,7 @@ from evals_app.reports.answers.losses import losses_note
 from evals_app.reports.words.judges import has_script
 from evals_app.reports.words.regrading import regraded_in_words
 
-_STOPPED = {
-    "cancelled": "cancelled by a person",
-    "deadline": "time limit reached",
-}
+_STOPPED = {"cancelled": "cancelled by a person", "deadline": "time limit reached"}
 _CEILINGS = {
     "run": "cost limit reached",
     "person": "monthly ceiling of the person reached",

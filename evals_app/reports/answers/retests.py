@@ -202,11 +202,6 @@ def by_finding(suspects: Sequence[Suspect]) -> list[Suspect]:
     return sorted(suspects, key=lambda suspect: order.index(suspect.finding))
 
 
-def finding_text(suspect: Suspect, *, is_running: bool) -> str:
-    """Return what was found about a case, in two or three words."""
-    return TESTING if is_running and suspect.state is SuspectState.OPEN else WORDS[suspect.finding]
-
-
 def reason(suspect: Suspect, *, base: int, head: int) -> str:
     """Return on which trials a finding rests; `base` and `head` are numbers of runs."""
     if not suspect.base.total or not suspect.head.total:

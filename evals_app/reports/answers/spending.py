@@ -92,9 +92,7 @@ def spending_json(month: str, by: By, rows: list[SpentAmount]) -> Json:
 
 def _parts(row: SpentAmount) -> Json:
     return SpentParts.of(
-        agent=in_json(row.agent_usd),
-        judge=in_json(row.judge_usd),
-        unknown=in_json(row.unknown_usd),
+        agent=in_json(row.agent_usd), judge=in_json(row.judge_usd), unknown=in_json(row.unknown_usd)
     )
 
 

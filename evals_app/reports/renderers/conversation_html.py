@@ -17,7 +17,7 @@ from evals_app.reports.renderers.conversations import (
     turn_of,
 )
 from evals_app.reports.words.figures import duration, score_text
-from evals_app.reports.words.markup import Markup, tag
+from evals_app.reports.words.markup import Markup, scrolling_table, tag
 
 
 def conversation(execution: Json, *, scale: str) -> Markup:
@@ -86,18 +86,14 @@ def _checks(grades: Iterable[Json], *, scale: str) -> Iterable[Markup]:
     if not rows:
         return ()
     names = ("Check", "Turn", "Result", "Score", "Reason")
-    head = tag("thead", tag("tr", [tag("th", name, scope="col") for name in names]))
-    table = tag("table", head, tag("tbody", rows))
-    scrolls = tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Checks")
-    return tag("h3", "Checks"), scrolls
+    return tag("h3", "Checks"), scrolling_table(names, rows, title="Checks")
 
 
-def _check(grade: Json, *, scale: str) -> Markup:
+def _check(grade: Json, *, scale: str) -> list[Markup]:
     state = grade_state(grade)
     word = state.replace("_", " ").capitalize()
     quotes = [tag("li", quote_of(evidence)) for evidence in grade["evidence"]]
-    return tag(
-        "tr",
+    return [
         tag("td", grade["name"]),
         tag("td", turn_of(grade)),
         tag("td", tag("span", word, class_=f"badge {state}")),
@@ -108,7 +104,7 @@ def _check(grade: Json, *, scale: str) -> Markup:
             tag("ul", quotes, class_="evidence") if quotes else None,
             class_="reason",
         ),
-    )
+    ]
 
 
 def _json(value: Any) -> Markup:

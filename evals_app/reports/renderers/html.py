@@ -27,7 +27,7 @@ from evals_app.reports.words.figures import (
     token_sum,
 )
 from evals_app.reports.words.gates import gate_texts, gate_word
-from evals_app.reports.words.markup import Markup, tag
+from evals_app.reports.words.markup import Markup, scrolling_table, tag
 from evals_app.reports.words.regrading import STEADINESS_HEADS, steadiness_rows
 from evals_app.reports.words.shares import share_of_cases, share_of_trials
 from evals_app.reports.words.sums import run_sums
@@ -177,22 +177,19 @@ def _cases(results: Results) -> Iterator[Markup]:
     if all(case["trials"] <= 1 for case in cases):
         return
     names = ("Case", "Verdict", "Passed", "95 % interval", "Score", "Judge tokens")
-    head = tag("thead", tag("tr", [tag("th", name, scope="col") for name in names]))
-    rows = [
-        tag(
-            "tr",
+    rows = (
+        [
             tag("td", case["name"]),
             tag("td", badge(case["verdict"] or "not_run")),
             tag("td", share_of_trials(case)),
             tag("td", interval(case["interval"]) or UNKNOWN),
             tag("td", score_text(case["score"], scale=results.run["score_scale"])),
             tag("td", token_sum(**case["tokens"]["judge"])),
-        )
+        ]
         for case in cases
-    ]
-    body = tag("table", head, tag("tbody", rows))
-    scrolls = tag("div", body, class_="scroll", tabindex="0", role="region", aria_label="Cases")
-    yield tag("details", tag("summary", f"Cases over their trials ({len(cases):,})"), scrolls)
+    )
+    table = scrolling_table(names, rows, title="Cases")
+    yield tag("details", tag("summary", f"Cases over their trials ({len(cases):,})"), table)
 
 
 def _numbers(run: Json) -> list[tuple[str, str | Markup]]:
@@ -229,9 +226,7 @@ def _gates(run: Json) -> Markup | None:
             tag(
                 "p",
                 tag(
-                    "span",
-                    gate_word(gate).capitalize(),
-                    class_=f"badge {classes[gate['passed']]}",
+                    "span", gate_word(gate).capitalize(), class_=f"badge {classes[gate['passed']]}"
                 ),
                 text,
             )
@@ -242,14 +237,9 @@ def _gates(run: Json) -> Markup | None:
 def _noise(run: Json) -> Markup | None:
     if not run["judge_noise"]:
         return None
-    head = tag("thead", tag("tr", [tag("th", name, scope="col") for name in STEADINESS_HEADS]))
-    rows = [
-        tag("tr", [tag("td", cell) for cell in row]) for row in steadiness_rows(run["judge_noise"])
-    ]
+    rows = ([tag("td", cell) for cell in row] for row in steadiness_rows(run["judge_noise"]))
     title = "How steady is the judge"
-    body = tag("table", head, tag("tbody", rows))
-    scrolls = tag("div", body, class_="scroll", tabindex="0", role="region", aria_label=title)
-    return tag("section", tag("h2", title), scrolls)
+    return tag("section", tag("h2", title), scrolling_table(STEADINESS_HEADS, rows, title=title))
 
 
 def badge(state: str) -> Markup:

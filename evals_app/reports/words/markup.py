@@ -33,6 +33,15 @@ def tag(name: str, /, *children: Child, **attributes: str | bool | None) -> Mark
     return Markup(f"<{name}{written}>{''.join(map(_inside, children))}</{name}>")
 
 
+def scrolling_table(
+    heads: Iterable[str], rows: Iterable[Iterable[Markup]], *, title: str
+) -> Markup:
+    """Return a table of rows of cells that scrolls where it is too wide."""
+    head = tag("thead", tag("tr", [tag("th", name, scope="col") for name in heads]))
+    table = tag("table", head, tag("tbody", [tag("tr", row) for row in rows]))
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=title)
+
+
 def _inside(child: Child) -> str:
     if child is None or isinstance(child, Markup):
         return child or ""

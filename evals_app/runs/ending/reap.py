@@ -1,9 +1,6 @@
 """Reap: return the work of dead workers. Any number of reapers may run; each step has one winner."""
 
-import logging
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 
 from asgiref.sync import async_to_sync
@@ -18,7 +15,7 @@ from evals_app.models import Execution, Lease, Run, Settlement, Tally, Worker
 from evals_app.runs.ending.cancel import cancel_queued
 from evals_app.runs.ending.finish import close_if_over
 from evals_app.runs.ground import events
-from evals_app.runs.ground.patience import AWAY
+from evals_app.runs.ground.patience import others_go_on
 from evals_app.runs.ground.workers import is_process
 from evals_app.runs.money.budget import leave_unsettled
 from evals_app.runs.retests.rounds import advance_safely
@@ -30,11 +27,10 @@ from evals_app.runs.work.record import write_outcomes
 from evals_app.runs.work.run_worker import plan_of
 from evals_app.runs.work.skipping import stopping_rate
 
-log = logging.getLogger(__name__)
-
 MAX_ATTEMPTS = 3  # at the third death of its worker an execution is given up
 KEEP_FAILURES = timedelta(days=7)
 FORGET_WORKERS = timedelta(hours=1)
+_CANNOT = "Run %d cannot be looked after."
 
 
 def reap() -> int:
@@ -48,16 +44,15 @@ def reap() -> int:
     dead = Lease.objects.filter(Q(until__lte=Now()) | Q(pk__in=gone))
     reaped = 0
     for lease in dead.select_related("run"):
-        with _others_go_on(lease.run_id):
+        with others_go_on(_CANNOT, lease.run_id):
             reaped += reap_lease(lease)
     for run in Run.objects.filter(status__in=Run.OPEN).defer("summary").order_by("pk"):
-        with _others_go_on(run.pk):
+        with others_go_on(_CANNOT, run.pk):
             run.pass_deadline()
             cancel_queued(run.pk)
             close_if_over(run.pk)
-    for settlement_id in Settlement.objects.filter(status=Settlement.Status.RUNNING).values_list(
-        "pk", flat=True
-    ):
+    settlements = Settlement.objects.filter(status=Settlement.Status.RUNNING)
+    for settlement_id in settlements.values_list("pk", flat=True):
         advance_safely(settlement_id)
     died = [row.pk for row in Worker.objects.filter(host=here) if not is_process(row.pid)]
     Worker.objects.filter(Q(pk__in=died) | Q(seen_at__lt=Now() - FORGET_WORKERS)).delete()
@@ -65,17 +60,6 @@ def reap() -> int:
     call_workers()
     Failure.objects.filter(stopped__lt=Now() - KEEP_FAILURES).delete()
     return reaped
-
-
-@contextmanager
-def _others_go_on(run_id: int) -> Iterator[None]:
-    """Log what goes wrong with one run: it must not end the worker, and with it all others."""
-    try:
-        yield
-    except AWAY:
-        raise
-    except Exception:
-        log.exception("Run %d cannot be looked after.", run_id)
 
 
 def reap_lease(lease: Lease) -> bool:

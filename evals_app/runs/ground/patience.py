@@ -3,7 +3,8 @@
 import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -26,6 +27,17 @@ def queue_faults(*others: type[Exception]) -> tuple[type[Exception], ...]:
     """
     redis = sys.modules.get("redis")
     return (*others, OSError) if redis is None else (*others, OSError, redis.RedisError)
+
+
+@contextmanager
+def others_go_on(message: str, *args: object) -> Iterator[None]:
+    """Log what goes wrong with one thing: it must not end the worker, and with it all others."""
+    try:
+        yield
+    except AWAY:
+        raise
+    except Exception:
+        log.exception(message, *args)
 
 
 def patiently(operation: Callable[P, T], *, until: Callable[[], float], lost: T) -> Callable[P, T]:

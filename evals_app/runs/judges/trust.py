@@ -20,11 +20,7 @@ _AT_ONCE = 500
 
 
 def judge_trust(
-    suite: SuiteSpec,
-    cases: Iterable[CaseSpec],
-    *,
-    agent: ModelSpec | None,
-    judge: ModelSpec | None,
+    suite: SuiteSpec, cases: Iterable[CaseSpec], *, agent: ModelSpec | None, judge: ModelSpec | None
 ) -> JudgeTrust | None:
     """Return how a suite's judges agree with people; None if the suite does not require it.
 

@@ -27,11 +27,7 @@ _UNKNOWN = {"model": "Unknown", "person": "No person: a command, or a deleted us
 
 
 def read_month(text: str) -> date:
-    """Return the first day of a month; of this one where the text is blank.
-
-    Raises:
-        ValueError: it is not a month, in words.
-    """
+    """Return the first day of a month, of this one for a blank text, or raise ValueError."""
     if not text:
         return today().replace(day=1)
     try:

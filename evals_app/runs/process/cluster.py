@@ -273,10 +273,7 @@ def _kill_group(group: int, signum: int) -> bool:
 
 
 def look_after(
-    cluster: LocalCluster,
-    *,
-    stop: Interrupted,
-    is_over: Callable[[], bool] = lambda: False,
+    cluster: LocalCluster, *, stop: Interrupted, is_over: Callable[[], bool] = lambda: False
 ) -> None:
     """Keep a cluster running until it has ended or a signal arrives.
 

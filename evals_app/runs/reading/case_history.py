@@ -275,9 +275,7 @@ class _Edits:
             kind = ContentType.objects.get_for_model(model)
             noted |= Q(content_type=kind, object_id__in=keys)
         entries = LogEntry.objects.filter(
-            noted,
-            action_time__gt=oldest.run.created_at,
-            action_time__lte=newest.run.created_at,
+            noted, action_time__gt=oldest.run.created_at, action_time__lte=newest.run.created_at
         )
         for entry in entries.select_related("user", "content_type").order_by("-action_time", "-pk"):
             if entry.content_type and (kind_of := entry.content_type.model_class()):

@@ -94,7 +94,9 @@ class Comparison:
         """The numbers of the runs side by side, in words."""
         known = agreements_in_runs([run.run.pk for run in self.runs])
         columns = (
-            _columns(run.run, MATRIX_COLUMNS) | {AGREEMENT: known[run.run.pk]} for run in self.runs
+            {name: getattr(run.run, name) for name in MATRIX_COLUMNS}
+            | {AGREEMENT: known[run.run.pk]}
+            for run in self.runs
         )
         return matrix(list(zip(columns, (run.cases for run in self.runs), strict=True)))
 
@@ -110,11 +112,7 @@ class Comparison:
 
 
 def compare_runs(ids: Sequence[int]) -> Comparison:
-    """Compare runs that have ended with the first of them.
-
-    Raises:
-        CannotCompareError: they are too few or too many, or one is unknown or has not ended.
-    """
+    """Compare runs that have ended with the first of them, or raise CannotCompareError."""
     runs = _runs(ids)
     loaded = _load(
         tuple(_Ended(run.pk, run.snapshot_id, run.finished_at, run.skipped > 0) for run in runs)
@@ -193,10 +191,6 @@ def comparison_json(comparison: Comparison, cases: Iterable[ComparedCase], **pag
         cases=[compared_case_json(case, checks.get(case.name, ())) for case in cases],
         **page,
     )
-
-
-def _columns(run: Run, names: Iterable[str]) -> dict[str, Any]:
-    return {name: getattr(run, name) for name in names}
 
 
 class _Ended(NamedTuple):

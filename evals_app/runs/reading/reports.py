@@ -79,11 +79,7 @@ def report_content(
 
 
 def write_folder(runs: Sequence[Run], path: Path, *, link: Link) -> None:
-    """Write a folder for each run into a folder, which is made.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write a folder for each run into a folder, which is made, or raise OSError."""
     for name, content in folder([results_of(run, link=link) for run in runs]):
         file = path / name
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -92,11 +92,7 @@ class SettlementPrice:
 
 
 def plan_settlement(base: Run, head: Run, *, with_better: bool = False) -> SettlementPlan:
-    """Return what a settlement would test.
-
-    Raises:
-        CannotStartError: the runs cannot be settled, or there is nothing to settle.
-    """
+    """Return what a settlement would test, or raise CannotStartError if that is nothing."""
     _refuse_runs(base, head)
     before, after = case_outcomes(base), case_outcomes(head)
     directions = tuple(Direction) if with_better else (Direction.WORSE,)

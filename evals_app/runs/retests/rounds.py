@@ -4,7 +4,6 @@ The rows are the truth: `advance` may be called at any time, by any number of pr
 that locks the settlement evaluates a look; the first to write the key of a run starts it.
 """
 
-import logging
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -25,15 +24,13 @@ from evals_app.engine.statistics.retest import (
 )
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import CaseResult, Run, Settlement
-from evals_app.runs.ground.patience import AWAY
+from evals_app.runs.ground.patience import others_go_on
 from evals_app.runs.retests.candidates import SettlementPlan, positions_of, price_of
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.start_run import create_run
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
-
-log = logging.getLogger(__name__)
 
 
 def start_settlement(
@@ -91,12 +88,8 @@ def advance(settlement_id: int) -> None:
 
 def advance_safely(settlement_id: int) -> None:
     """Advance a settlement after one of its runs; what goes wrong with it is the next reaper's."""
-    try:
+    with others_go_on("Settlement %d cannot be advanced.", settlement_id):
         advance(settlement_id)
-    except AWAY:
-        raise
-    except Exception:
-        log.exception("Settlement %d cannot be advanced.", settlement_id)
 
 
 def _evaluate(settlement: Settlement) -> None:

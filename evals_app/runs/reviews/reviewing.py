@@ -74,11 +74,7 @@ def review_grade(
 
 
 def not_the_agents_fault(execution: Execution, *, by: "User", reason: str) -> Review:
-    """Record that the agent is not at fault: the execution then counts in no rate.
-
-    Raises:
-        CannotReviewError: there is no reason, or the execution has not finished.
-    """
+    """Record that the agent is not at fault: the execution then counts in no rate."""
     kind = Review.Kind.NOT_THE_AGENT
     given = _require_text(reason, "Say why this is not the agent's fault.")
     review = Review(execution=execution, kind=kind, reason=given, **_author(by))
@@ -89,11 +85,7 @@ def not_the_agents_fault(execution: Execution, *, by: "User", reason: str) -> Re
 def comment(
     execution: Execution, *, by: "User", reason: str, grade: GradeResult | None = None
 ) -> Review:
-    """Write a comment on an execution or on one of its grades.
-
-    Raises:
-        CannotReviewError: it is empty, or the execution has not finished.
-    """
+    """Write a comment on an execution that has finished, or on one of its grades."""
     given = _require_text(reason, "Write a comment.")
     review = Review(
         execution=execution, grade=grade, kind=Review.Kind.COMMENT, reason=given, **_author(by)

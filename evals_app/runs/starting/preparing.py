@@ -18,11 +18,7 @@ from evals_app.runs.starting.freeze import AT_ONCE, CannotStartError, in_parts
 
 
 def write_executions(run: Run, executions: Iterable[Execution]) -> None:
-    """Write the executions of a run.
-
-    Raises:
-        CannotStartError: the run was abandoned meanwhile.
-    """
+    """Write the executions of a run, or raise CannotStartError if it was abandoned meanwhile."""
     for part in in_parts(iter(executions)):
         with transaction.atomic():
             show_life(run)
@@ -30,11 +26,7 @@ def write_executions(run: Run, executions: Iterable[Execution]) -> None:
 
 
 def show_life(run: Run) -> None:
-    """Note that someone is still preparing a run.
-
-    Raises:
-        CannotStartError: the run was abandoned meanwhile.
-    """
+    """Note that a run is still being prepared, or raise CannotStartError if it was abandoned."""
     if not _preparing().filter(pk=run.pk).update(waiting_since=Now()):
         message = "Preparing the run stopped for so long that it was given up. Start it again."
         raise CannotStartError(message)
