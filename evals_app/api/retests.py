@@ -21,9 +21,9 @@ from evals_app.requests.endpoint import (
     Endpoint,
     ListEndpoint,
     OneEndpoint,
-    created,
     describe_get,
     find_or_404,
+    new_response,
     responses,
 )
 from evals_app.requests.filters import SettlementFilters
@@ -62,7 +62,7 @@ class Settlements(ListEndpoint):
     def post(self, request: Request) -> Response:
         body = read_body(StartSettlement, request.data)
         new = start_settlement(_plan_of(body), max_cost_usd=body.max_cost_usd, by=user_of(request))
-        return created(settlement_details(new.pk), "settlement", new.pk)
+        return new_response(settlement_details(new.pk), "settlement", new.pk)
 
 
 class ForecastSettlement(Endpoint):

@@ -21,9 +21,9 @@ from evals_app.requests.bodies import Ceiling, no_such, read_body
 from evals_app.requests.endpoint import (
     ListEndpoint,
     OneEndpoint,
-    created,
     describe_get,
     find_or_404,
+    new_response,
     responses,
 )
 from evals_app.requests.permissions import Need, Scope
@@ -133,7 +133,7 @@ class Schedules(ListEndpoint):
     )
     def post(self, request: Request) -> Response:
         schedule = _write(Schedule(), request)
-        return created(_details(schedule), "schedule", schedule.pk)
+        return new_response(_details(schedule), "schedule", schedule.pk)
 
 
 @describe_get("schedules_get", "Read a schedule", 404)

@@ -22,9 +22,9 @@ from evals_app.requests.endpoint import (
     Endpoint,
     ListEndpoint,
     OneEndpoint,
-    created,
     describe_get,
     find_or_404,
+    new_response,
     responses,
 )
 from evals_app.requests.permissions import Need, Scope
@@ -129,7 +129,7 @@ class Webhooks(ListEndpoint):
         hook = _write(Webhook(), request)
         secret = hook.secret if hook.format == Webhook.Format.JSON else None
         answer = NewWebhook.of_object(hook, suites=_suites(hook), secret=secret)
-        return created(answer, "webhook", hook.pk)
+        return new_response(answer, "webhook", hook.pk)
 
 
 @describe_get("webhooks_get", "Read a webhook", 404)

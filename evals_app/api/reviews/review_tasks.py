@@ -24,9 +24,9 @@ from evals_app.requests.endpoint import (
     Endpoint,
     ListEndpoint,
     OneEndpoint,
-    created,
     describe_get,
     find_or_404,
+    new_response,
     responses,
 )
 from evals_app.requests.permissions import Need, Scope
@@ -82,7 +82,7 @@ class ReviewTasks(ListEndpoint):
             problem = f"{name} does not exist or may not review executions."
             raise CannotCheckError(problem, key="people", value=name)
         task = create_task(run, by=user, people=people, **body.model_dump(exclude={"people"}))
-        return created(_details(task.pk, user), "review-task", task.pk)
+        return new_response(_details(task.pk, user), "review-task", task.pk)
 
 
 @describe_get(

@@ -18,9 +18,9 @@ from evals_app.requests.bodies import RunId, read_body
 from evals_app.requests.endpoint import (
     Endpoint,
     ListEndpoint,
-    created,
     describe_get,
     find_or_404,
+    new_response,
     responses,
 )
 from evals_app.requests.permissions import Need, Scope
@@ -103,7 +103,7 @@ class ReviewEndpoint(ListEndpoint):
                 problem = f"Execution {pk} has no grade {body.grade}."
                 raise CannotReviewError(problem, key="grade", value=body.grade)
         review = _write_review(body, execution, grade, user_of(request))
-        return created(_answer(review.pk), "review", pk, review.pk)
+        return new_response(_answer(review.pk), "review", pk, review.pk)
 
 
 class OneReview(Endpoint):

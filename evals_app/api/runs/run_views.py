@@ -22,9 +22,9 @@ from evals_app.requests.endpoint import (
     Endpoint,
     ListEndpoint,
     OneEndpoint,
-    created,
     describe_get,
     find_or_404,
+    new_response,
     responses,
 )
 from evals_app.requests.filters import ExecutionFilters, RunFilters
@@ -87,7 +87,7 @@ class Runs(ListEndpoint):
 
 def created_response(run: Run) -> Response:
     """Return the response for a new run."""
-    return created(run_details(run.pk), "run", run.pk)
+    return new_response(run_details(run.pk), "run", run.pk)
 
 
 class ForecastRun(Endpoint):
