@@ -8,7 +8,6 @@ from evals_app.admin.kit.charts import Chart, ChartPoint, Series, line_chart, sc
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.record.usage import total_cost
 from evals_app.reports.words.figures import UNKNOWN, score_text
-from evals_app.reports.words.shares import share_of_decided
 from evals_app.runs.reading.compared_runs import Comparison
 
 _BINS = 10
@@ -75,7 +74,7 @@ def cost_and_quality(comparison: Comparison, labels: Sequence[str]) -> ChartTabl
         scatter_chart(points, x="cost of the run, USD", y="cases passed, %", is_percent=True),
         ("Run", "Cost", "Cases passed"),
         tuple(
-            (label, UNKNOWN if cost is None else usd_text(cost), share_of_decided(entry.cases))
+            (label, UNKNOWN if cost is None else usd_text(cost), entry.cases.share)
             for label, cost, entry in zip(labels, costs, comparison.runs, strict=True)
         ),
     )

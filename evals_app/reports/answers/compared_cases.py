@@ -11,6 +11,7 @@ from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, change_of
 from evals_app.engine.statistics.rates import wilson_interval
 from evals_app.engine.statistics.stratified import RateTest, Stratum, compare_rates
+from evals_app.reports.words.shares import share_text
 
 Outcomes = Mapping[str, CaseOutcome]
 RateOf = Callable[[CaseOutcome], float | None]
@@ -78,6 +79,15 @@ class RunCases:
     @property
     def decided(self) -> int:
         return self.passed + self.failed
+
+    @property
+    def undecided_count(self) -> int:
+        return self.total - self.measured - self.decided
+
+    @property
+    def share(self) -> str:
+        """The share of the decided cases that passed, in words."""
+        return share_text(self.passed, self.decided, not_graded=self.undecided_count)
 
     @property
     def pass_rate(self) -> float | None:

@@ -1,17 +1,18 @@
 """A comparison of runs in words: the matrix of numbers, and what happened from the base to a head."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evals_app.engine.statistics.agreement import Agreement
 from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind
 from evals_app.engine.statistics.stratified import RateTest
 from evals_app.reports.answers.agreement import NOT_COMPARED
 from evals_app.reports.answers.compared_cases import ComparedCase, HeadCases, HeadVerdict, RunCases
+from evals_app.reports.answers.run_answers import Row
 from evals_app.reports.answers.run_json import AT_LEAST, RUBRIC_ITEMS, RUN_SUMMARY
 from evals_app.reports.words.coverage import COVERAGE_COLUMNS, coverage
 from evals_app.reports.words.figures import UNKNOWN, count_text, duration, percent, score_text
-from evals_app.reports.words.shares import share_of_decided, share_text
+from evals_app.reports.words.shares import share_text
 from evals_app.reports.words.similarity import SIMILARITY_COLUMNS, compared_by
 from evals_app.reports.words.sums import sums
 
@@ -119,7 +120,7 @@ class MatrixRow(NamedTuple):
     values: tuple[str, ...]
 
 
-def matrix(runs: Sequence[tuple[Mapping[str, Any], RunCases]]) -> list[MatrixRow]:
+def matrix(runs: Sequence[tuple[Row, RunCases]]) -> list[MatrixRow]:
     """Return the numbers of runs side by side; a run is given as its columns and its cases.
 
     Beside its columns it has its AGREEMENT. First comes what was run; of that, what no run has is left out.
@@ -135,7 +136,7 @@ def _rows(columns: Sequence[Mapping[str, str]]) -> list[MatrixRow]:
     return [MatrixRow(label, tuple(column[label] for column in columns)) for label in columns[0]]
 
 
-def _identity(run: Mapping[str, Any]) -> dict[str, str]:
+def _identity(run: Row) -> dict[str, str]:
     scripted = " (scripted)" if run["is_scripted"] else ""
     return {
         "Suite": run["suite_name"],
@@ -148,12 +149,12 @@ def _identity(run: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _numbers(run: Mapping[str, Any], cases: RunCases) -> dict[str, str]:
+def _numbers(run: Row, cases: RunCases) -> dict[str, str]:
     summary = run[RUN_SUMMARY]
     return {
-        "Cases passed": share_of_decided(cases),
+        "Cases passed": cases.share,
         "95 % interval": _interval(cases.interval),
-        "Undecided cases": f"{cases.total - cases.measured - cases.decided:,}",
+        "Undecided cases": f"{cases.undecided_count:,}",
         "Score": score_text(run["score"], scale=run["score_scale"]),
         "Turn latency, median": duration(summary.get("median_ms")),
         "Turn latency, p95": duration(summary.get("p95_ms")),
@@ -172,7 +173,7 @@ def _interval(interval: tuple[float, float] | None) -> str:
     return UNKNOWN if interval is None else f"{percent(interval[0])} to {percent(interval[1])}"
 
 
-def _rubric(summary: Mapping[str, Any]) -> str:
+def _rubric(summary: Row) -> str:
     """Write how many bullets of rubrics were met; runs of older versions did not count them."""
     if RUBRIC_ITEMS not in summary:
         return "unknown"

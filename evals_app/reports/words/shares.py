@@ -1,7 +1,7 @@
 """Shares in words: always with their total, and how much of it is not graded."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from evals_app.reports.words.figures import UNKNOWN, interval, percent
 
@@ -44,22 +44,3 @@ def share_of_trials(case: Mapping[str, Any], *, bounds: Sequence[float] | None =
     graded = case["passed"] + case["failed"]
     not_graded = case["trials"] - case["measured"] - case["skipped"] - graded
     return share_text(case["passed"], graded, not_graded=not_graded, bounds=bounds)
-
-
-class _Decided(Protocol):
-    """How many cases a run has, and how many of them passed and failed."""
-
-    @property
-    def total(self) -> int: ...
-    @property
-    def passed(self) -> int: ...
-    @property
-    def measured(self) -> int: ...
-    @property
-    def decided(self) -> int: ...
-
-
-def share_of_decided(cases: _Decided) -> str:
-    """Write the share of the decided cases that passed."""
-    not_graded = cases.total - cases.measured - cases.decided
-    return share_text(cases.passed, cases.decided, not_graded=not_graded)
