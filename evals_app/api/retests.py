@@ -1,6 +1,6 @@
 """Settlements of two runs: forecast, start, list, read, cancel."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -14,7 +14,7 @@ from evals_app.reports.answers.retests import (
     SettlementRow,
     settlement_json,
 )
-from evals_app.reports.answers.run_answers import in_json
+from evals_app.reports.answers.run_answers import Row, in_json
 from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import Nothing, StartSettlement, read_body
 from evals_app.requests.endpoint import (
@@ -37,6 +37,7 @@ from evals_app.runs.retests.candidates import (
     price_of,
 )
 from evals_app.runs.retests.rounds import start_settlement
+from fixtures_app.ground.strict_json import JsonObject
 
 
 @describe_get("settlements_list", "List settlements")
@@ -48,7 +49,7 @@ class Settlements(ListEndpoint):
     answer = SettlementRow
     filterset_class = SettlementFilters
 
-    def row_json(self, row: Any) -> dict[str, Any]:
+    def row_json(self, row: Row) -> JsonObject:
         return settlement_json(row)
 
     @extend_schema(
@@ -89,7 +90,7 @@ class OneSettlement(OneEndpoint):
     needs: ClassVar = {"GET": VIEW}
     answer = SettlementDetails
 
-    def read(self, key: int) -> dict[str, Any] | None:
+    def read(self, key: int) -> JsonObject | None:
         return settlement_details(key)
 
 
@@ -111,7 +112,7 @@ class CancelSettlement(Endpoint):
         return Response(settlement_details(pk))
 
 
-def _forecast_json(price: SettlementPrice) -> dict[str, Any]:
+def _forecast_json(price: SettlementPrice) -> JsonObject:
     suspicion = price.plan.suspicion
     low, high = price.likely_usd or (None, None)
     return SettlementForecast.of_object(

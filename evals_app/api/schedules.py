@@ -1,8 +1,9 @@
 """Schedules over REST: list, create, read, change, delete."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from drf_spectacular.utils import extend_schema
 from pydantic import Field
@@ -36,9 +37,7 @@ from evals_app.runs.schedules import (
     problems_of,
     save_schedule,
 )
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+from fixtures_app.ground.strict_json import JsonObject
 
 VIEW = Need(Scope.READ, "evals_app.view_schedule")
 
@@ -93,24 +92,21 @@ class ScheduleDetails(ScheduleAnswer):
 class WriteSchedule(Rhythm):
     """A whole schedule: what is left out gets its default."""
 
-    name: Annotated[str, Field(max_length=200, description="Empty: named after its time.")] = ""
-    suites: Annotated[list[Slug], Field(min_length=1, max_length=100)]
-    agent: Annotated[Slug | None, Field(description="Slug; replaces the suites' own agents.")] = (
-        None
-    )
+    name: str = Field(default="", max_length=200, description="Empty: named after its time.")
+    suites: list[Slug] = Field(min_length=1, max_length=100)
+    agent: Slug | None = Field(default=None, description="Slug; replaces the suites' own agents.")
     model: Annotated[
         str | None,
         Field(min_length=1, max_length=300, description="Replaces the model of the agents."),
         refuse_if(lambda name: model_problem(name or "")),
     ] = None
-    trials: Annotated[int | None, Field(ge=1, le=100, description="Trials of each case.")] = None
-    max_cost_usd: Annotated[
-        Ceiling | None, Field(description="Each run stops before a call that could cost more.")
-    ] = None
-    baseline: Annotated[
-        Literal["latest", "pinned"] | None,
-        Field(description="What runs are compared with, as when a run is started."),
-    ] = None
+    trials: int | None = Field(default=None, ge=1, le=100, description="Trials of each case.")
+    max_cost_usd: Ceiling | None = Field(
+        default=None, description="Each run stops before a call that could cost more."
+    )
+    baseline: Literal["latest", "pinned"] | None = Field(
+        default=None, description="What runs are compared with, as when a run is started."
+    )
     is_enabled: bool = True
 
 
@@ -122,7 +118,7 @@ class Schedules(ListEndpoint):
     queryset = Schedule.objects.select_related("owner", "agent").prefetch_related("suites")
     answer = ScheduleAnswer
 
-    def row_json(self, row: Any) -> dict[str, Any]:
+    def row_json(self, row: Schedule) -> JsonObject:
         return ScheduleAnswer.of_object(row, **_values(row))
 
     @extend_schema(
@@ -143,7 +139,7 @@ class OneSchedule(OneEndpoint):
     needs: ClassVar = {"GET": VIEW, "PUT": _need("change"), "DELETE": _need("delete")}
     answer = ScheduleDetails
 
-    def read(self, key: int) -> dict[str, Any]:
+    def read(self, key: int) -> JsonObject:
         return _details(_find(key))
 
     @extend_schema(
@@ -187,7 +183,7 @@ def _write(schedule: Schedule, request: Request) -> Schedule:
     return schedule
 
 
-def _find_named(body: WriteSchedule, user: "User") -> tuple[list[Suite], Agent | None]:
+def _find_named(body: WriteSchedule, user: User) -> tuple[list[Suite], Agent | None]:
     """Return the suites and the agent that a body names; one that does not exist is refused."""
     suites = {suite.slug: suite for suite in Suite.objects.current().filter(slug__in=body.suites)}
     agent = Agent.objects.filter(slug=body.agent).first() if body.agent else None
@@ -203,7 +199,7 @@ def _find_named(body: WriteSchedule, user: "User") -> tuple[list[Suite], Agent |
     return list(suites.values()), agent
 
 
-def _values(schedule: Schedule) -> dict[str, Any]:
+def _values(schedule: Schedule) -> dict[str, object]:
     """Return what an answer has besides the columns of the row."""
     return {
         "name": str(schedule),
@@ -220,6 +216,6 @@ def _values(schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def _details(schedule: Schedule) -> dict[str, Any]:
+def _details(schedule: Schedule) -> JsonObject:
     times = [in_json(moment) for moment in next_times(schedule)]
     return ScheduleDetails.of_object(schedule, **_values(schedule), next_times=times)

@@ -1,7 +1,7 @@
 """Webhooks over REST: list, create, read, change, delete, test; what was sent, and sending it again."""
 
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -30,6 +30,7 @@ from evals_app.requests.endpoint import (
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import RefusedError, error_at
 from evals_app.runs.notices import TESTED, send_again, send_test
+from fixtures_app.ground.strict_json import JsonObject
 
 VIEW = Need(Scope.READ, "evals_app.view_webhook")
 
@@ -88,17 +89,15 @@ _Url = Annotated[
 class WriteWebhook(Spec):
     """A whole webhook: what is left out gets its default."""
 
-    name: Annotated[str, Field(min_length=1, max_length=200)]
-    url: Annotated[
-        _Url | None, Field(description="Needed to create one; null keeps what is stored.")
-    ] = None
-    format: Literal["json", "slack"] = "json"
-    on_end: Annotated[bool, Field(description="A run has ended.")] = False
-    on_failure: Annotated[bool, Field(description="A run did not pass.")] = True
-    on_worse: Annotated[bool, Field(description="A case is worse than in the baseline.")] = True
-    suites: Annotated[list[Slug], Field(max_length=100, description="Empty: all.")] = Field(
-        default_factory=list
+    name: str = Field(min_length=1, max_length=200)
+    url: _Url | None = Field(
+        default=None, description="Needed to create one; null keeps what is stored."
     )
+    format: Literal["json", "slack"] = "json"
+    on_end: bool = Field(default=False, description="A run has ended.")
+    on_failure: bool = Field(default=True, description="A run did not pass.")
+    on_worse: bool = Field(default=True, description="A case is worse than in the baseline.")
+    suites: list[Slug] = Field(default_factory=list, max_length=100, description="Empty: all.")
     is_enabled: bool = True
 
     @model_validator(mode="after")
@@ -116,7 +115,7 @@ class Webhooks(ListEndpoint):
     queryset = Webhook.objects.prefetch_related("suites")
     answer = WebhookAnswer
 
-    def row_json(self, row: Any) -> dict[str, Any]:
+    def row_json(self, row: Webhook) -> JsonObject:
         return _answer(row)
 
     @extend_schema(
@@ -139,7 +138,7 @@ class OneWebhook(OneEndpoint):
     needs: ClassVar = {"GET": VIEW, "PUT": _need("change"), "DELETE": _need("delete")}
     answer = WebhookAnswer
 
-    def read(self, key: int) -> dict[str, Any]:
+    def read(self, key: int) -> JsonObject:
         return _answer(_find(key))
 
     @extend_schema(
@@ -191,10 +190,10 @@ class Deliveries(ListEndpoint):
     queryset = Delivery.objects.none()  # for the schema
     answer = DeliveryAnswer
 
-    def get_queryset(self) -> QuerySet[Any, Any]:
+    def get_queryset(self) -> QuerySet[Delivery]:
         return _find(self.kwargs["pk"]).deliveries.all()
 
-    def row_json(self, row: Any) -> dict[str, Any]:
+    def row_json(self, row: Delivery) -> JsonObject:
         return _delivery(row)
 
 
@@ -254,10 +253,10 @@ def _suites(hook: Webhook) -> list[str]:
     return sorted(suite.slug for suite in hook.suites.all())
 
 
-def _answer(hook: Webhook) -> dict[str, Any]:
+def _answer(hook: Webhook) -> JsonObject:
     return WebhookAnswer.of_object(hook, suites=_suites(hook))
 
 
-def _delivery(row: Delivery) -> dict[str, Any]:
+def _delivery(row: Delivery) -> JsonObject:
     texts = {name: getattr(row, name) or None for name in ("event", "answer", "problem", "body")}
     return DeliveryAnswer.of_object(row, run=row.run_id, message_id=str(row.message_id), **texts)

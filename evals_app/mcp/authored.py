@@ -1,11 +1,11 @@
 """Tools for what people write: list it, read it, check it, write it, look up how."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any
+from typing import Any, TypeVar
 
 from asgiref.sync import async_to_sync
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from pydantic import Field
 
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS
@@ -27,7 +27,7 @@ from evals_app.library.importing.file_import import (
 from evals_app.library.importing.rights import Rights
 from evals_app.mcp.guide import page, pages
 from evals_app.mcp.tool import Caller, PartOfAnswer, lines_of
-from evals_app.models import Agent, Execution, Suite, Transcript
+from evals_app.models import Agent, Execution, Run, Suite, Transcript
 from evals_app.reports.answers.losses import checks_not_read
 from evals_app.reports.reference.checks import COMMON, FAMILIES, option_table, reference_of
 from evals_app.reports.words.figures import count_text
@@ -37,6 +37,8 @@ from evals_app.requests.problems import RefusedError, refused_at, sound, unknown
 from evals_app.runs.reading.suite_verdict import standings, with_last_runs
 from fixtures_app.ground.words import near
 from fixtures_app.models import Fixture
+
+M = TypeVar("M", bound=Model)
 
 MAX_LISTED = 500
 _DIFFERENCES = 20
@@ -48,9 +50,9 @@ _MAY_TRY = [
 class Search(PartOfAnswer):
     """What to list."""
 
-    text: Annotated[
-        str, Field(max_length=200, description="Only those whose slug or name contains this.")
-    ] = ""
+    text: str = Field(
+        default="", max_length=200, description="Only those whose slug or name contains this."
+    )
 
 
 class OneSlug(PartOfAnswer):
@@ -62,81 +64,74 @@ class OneSlug(PartOfAnswer):
 class CheckTypes(PartOfAnswer):
     """Which check types to list."""
 
-    text: Annotated[
-        str, Field(max_length=200, description="Only types whose name or purpose contains this.")
-    ] = ""
+    text: str = Field(
+        default="", max_length=200, description="Only types whose name or purpose contains this."
+    )
 
 
 class OneCheckType(PartOfAnswer):
     """Which check type to describe."""
 
-    type: Annotated[str, Field(min_length=1, max_length=200)]
+    type: str = Field(min_length=1, max_length=200)
 
 
 class ReadGuide(PartOfAnswer):
     """Which page to read."""
 
-    page: Annotated[
-        str, Field(max_length=200, description="Name of a page; leave it out to list all pages.")
-    ] = ""
+    page: str = Field(
+        default="", max_length=200, description="Name of a page; leave it out to list all pages."
+    )
 
 
 class Files(PartOfAnswer):
     """Files to check."""
 
-    files: Annotated[
-        list[ImportedFile],
-        Field(
-            min_length=1,
-            max_length=1000,
-            description="Files that belong together, each with its path in your project, such as"
-            " evals/refunds.suite.yaml, and its whole content.",
-        ),
-    ]
-    agent: Annotated[
-        Slug | None, Field(description="The agent to test, for files of other tools.")
-    ] = None
+    files: list[ImportedFile] = Field(
+        min_length=1,
+        max_length=1000,
+        description="Files that belong together, each with its path in your project, such as"
+        " evals/refunds.suite.yaml, and its whole content.",
+    )
+    agent: Slug | None = Field(
+        default=None, description="The agent to test, for files of other tools."
+    )
 
 
 class FilesToWrite(Files):
     """Files to write."""
 
-    version: Annotated[
-        str,
-        Field(
-            max_length=64,
-            description="The version from check_files: nothing is written if someone has changed"
-            " something since.",
-        ),
-    ] = ""
-    replace: Annotated[
-        bool,
-        Field(description="Replace even what someone edited on the site since its last import."),
-    ] = False
-    accept_no_checks: Annotated[
-        bool, Field(description="Write suites in which no case checks anything, too.")
-    ] = False
+    version: str = Field(
+        default="",
+        max_length=64,
+        description="The version from check_files: nothing is written if someone has changed"
+        " something since.",
+    )
+    replace: bool = Field(
+        default=False,
+        description="Replace even what someone edited on the site since its last import.",
+    )
+    accept_no_checks: bool = Field(
+        default=False, description="Write suites in which no case checks anything, too."
+    )
 
 
 class OneCheck(Spec):
     """A check to try."""
 
-    check: Annotated[
-        dict[str, Any],
-        Field(description="The check as in a file: its type, its options and the common keys."),
-    ]
-    reply: Annotated[
-        str | None, Field(description="The reply to grade. Default: the reply of the execution.")
-    ] = None
-    expected: Annotated[str | None, Field(description="The expected answer of the turn.")] = None
-    execution: Annotated[
-        RunId | None,
-        Field(description="An execution whose conversation the check sees, with its tool calls."),
-    ] = None
-    turn: Annotated[
-        int | None,
-        Field(ge=1, le=1000, description="The turn of the execution. Default: the last one."),
-    ] = None
+    check: dict[str, object] = Field(
+        description="The check as in a file: its type, its options and the common keys."
+    )
+    reply: str | None = Field(
+        default=None, description="The reply to grade. Default: the reply of the execution."
+    )
+    expected: str | None = Field(default=None, description="The expected answer of the turn.")
+    execution: RunId | None = Field(
+        default=None,
+        description="An execution whose conversation the check sees, with its tool calls.",
+    )
+    turn: int | None = Field(
+        default=None, ge=1, le=1000, description="The turn of the execution. Default: the last one."
+    )
 
 
 class _Written(Spec):
@@ -147,7 +142,7 @@ class _Written(Spec):
 
 def list_suites(caller: Caller, given: Search) -> str:
     """List current suites, with their standing for those who may see runs."""
-    rows: QuerySet[Any] = Suite.objects.current().select_related("agent")
+    rows = Suite.objects.current().select_related("agent")
     if not caller.user.has_perm("evals_app.view_run"):
         return _list_names([_suite_line(suite) for suite in _search(rows, given.text)], "suite")
     suites = _search(with_last_runs(rows), given.text)
@@ -163,7 +158,7 @@ def _suite_line(suite: Suite) -> str:
     return f"- {suite.slug} “{suite.name}”, agent {suite.agent.slug}{tags}"
 
 
-def _standing(run: Any) -> str:
+def _standing(run: Run | None) -> str:
     if run is None:
         return "never run as a whole"
     return f"run {run.pk} {run.verdict}, cases passed: {share_of_cases(vars(run))}"
@@ -193,7 +188,7 @@ def _about(description: str) -> str:
     return f": {first[:200]}" if first else ""
 
 
-def _search(rows: QuerySet[Any], text: str) -> list[Any]:
+def _search(rows: QuerySet[M], text: str) -> list[M]:
     wanted = Q(slug__icontains=text) | Q(name__icontains=text) if text else Q()
     return list(rows.filter(wanted).order_by("slug")[: MAX_LISTED + 1])
 
@@ -226,7 +221,9 @@ def read_fixture(_caller: Caller, given: OneSlug) -> str:
     return _file(lambda slug: download_fixture(slug).content, given.slug, "fixture", Fixture)
 
 
-def _file(read: Callable[[str], bytes], slug: str, what: str, model: type[Any]) -> str:
+def _file(
+    read: Callable[[str], bytes], slug: str, what: str, model: type[Suite | Agent | Fixture]
+) -> str:
     try:
         return sound(lambda: read(slug)).decode()
     except LookupError:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -24,7 +24,7 @@ from evals_app.reports.answers.comparison import (
 from evals_app.reports.answers.decided import verdict_with_people
 from evals_app.reports.answers.forecasts import in_words
 from evals_app.reports.answers.notes import run_notes
-from evals_app.reports.answers.run_answers import Json
+from evals_app.reports.answers.run_answers import Json, Row
 from evals_app.reports.answers.run_json import execution_row_json, run_json
 from evals_app.reports.renderers.conversations import (
     NO_CALLS,
@@ -65,34 +65,30 @@ Show = Literal["failed", "errored", "passed", "measured", "all"]
 class StartLimitedRun(StartRun):
     """A run to start."""
 
-    max_cost_usd: Annotated[
-        Ceiling, Field(description="The run stops before a call that could cost more than this.")
-    ]
-    idempotency_key: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            max_length=200,
-            description="A second call with the same key returns the same run and starts no other.",
-        ),
-    ] = None
+    max_cost_usd: Ceiling = Field(
+        description="The run stops before a call that could cost more than this."
+    )
+    idempotency_key: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="A second call with the same key returns the same run and starts no other.",
+    )
 
 
 class RunQuery(PartOfAnswer):
     """The run to read."""
 
     run: RunId
-    show: Annotated[
-        Show | None, Field(description="Executions to list. Default: those that failed or errored.")
-    ] = None
-    wait_s: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=MAX_WAIT_S,
-            description="How many seconds to wait for the run to end, if it is still in progress.",
-        ),
-    ] = 0
+    show: Show | None = Field(
+        default=None, description="Executions to list. Default: those that failed or errored."
+    )
+    wait_s: int = Field(
+        default=0,
+        ge=0,
+        le=MAX_WAIT_S,
+        description="How many seconds to wait for the run to end, if it is still in progress.",
+    )
 
 
 class JustRun(Spec):
@@ -104,29 +100,28 @@ class JustRun(Spec):
 class FindRuns(Spec):
     """Which runs to list."""
 
-    suite: Annotated[Slug | None, Field(description="Only runs of this suite.")] = None
-    verdict: Annotated[RunVerdict | None, Field(description="Only runs with this verdict.")] = None
-    before: Annotated[
-        RunId | None,
-        Field(description="Only runs before this one, to read the next part of the list."),
-    ] = None
+    suite: Slug | None = Field(default=None, description="Only runs of this suite.")
+    verdict: RunVerdict | None = Field(default=None, description="Only runs with this verdict.")
+    before: RunId | None = Field(
+        default=None, description="Only runs before this one, to read the next part of the list."
+    )
 
 
 class ExecutionQuery(PartOfAnswer):
     """The execution to explain: by its number, or by its run and case."""
 
     execution: RunId | None = None
-    run: Annotated[
-        RunId | None, Field(description="With case: its first execution that failed.")
-    ] = None
-    case: Annotated[Name | None, Field(description="Name of a case of the run.")] = None
+    run: RunId | None = Field(
+        default=None, description="With case: its first execution that failed."
+    )
+    case: Name | None = Field(default=None, description="Name of a case of the run.")
 
 
 class TwoRuns(PartOfAnswer):
     """The runs to compare."""
 
-    base: Annotated[RunId, Field(description="The run to compare with.")]
-    head: Annotated[RunId, Field(description="The later run, which may be better or worse.")]
+    base: RunId = Field(description="The run to compare with.")
+    head: RunId = Field(description="The later run, which may be better or worse.")
 
 
 def list_runs(_caller: Caller, given: FindRuns) -> str:
@@ -243,7 +238,7 @@ def _executions(run: Json, show: Show | None) -> Iterator[str]:
     """List executions, by default those that failed, then those that errored."""
     kinds = [show] if show else ["failed", "errored"]
     rows = execution_rows().filter(run=run["id"]).order_by("position", "trial")
-    shown: list[Any] = []
+    shown: list[Row] = []
     for kind in kinds:
         wanted = rows if kind == "all" else rows.filter(verdict=kind)
         shown += wanted[: MAX_EXECUTIONS + 1 - len(shown)]
@@ -341,7 +336,7 @@ def _conversation(execution: Json) -> Iterator[str]:
         yield f"Warning: {warning}"
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -36,18 +36,18 @@ def make_server(who: Callable[[], Caller]) -> "Server[Any]":
     permitted = sync_to_async(_allowed_tools)
     call = sync_to_async(call_tool)
 
-    async def list_tools(_context: Any, _params: Any) -> "mcp_types.ListToolsResult":
+    async def list_tools(_context: object, _params: object) -> "mcp_types.ListToolsResult":
         tools = [_describe(tool) for tool in await permitted(who)]
         return types.ListToolsResult(tools=tools)  # type: ignore[no-any-return]
 
     async def call_one(
-        _context: Any, params: "mcp_types.CallToolRequestParams"
+        _context: object, params: "mcp_types.CallToolRequestParams"
     ) -> "mcp_types.CallToolResult":
         answer = await call(TOOLS, params.name, params.arguments or {}, who=who)
         text = types.TextContent(type="text", text=answer.text)
         return types.CallToolResult(content=[text], is_error=answer.is_error)  # type: ignore[no-any-return]
 
-    async def list_resources(_context: Any, _params: Any) -> "mcp_types.ListResourcesResult":
+    async def list_resources(_context: object, _params: object) -> "mcp_types.ListResourcesResult":
         listed = [
             types.Resource(
                 uri=resource.uri,
@@ -60,7 +60,7 @@ def make_server(who: Callable[[], Caller]) -> "Server[Any]":
         return types.ListResourcesResult(resources=listed)  # type: ignore[no-any-return]
 
     async def read_resource(
-        _context: Any, params: "mcp_types.ReadResourceRequestParams"
+        _context: object, params: "mcp_types.ReadResourceRequestParams"
     ) -> "mcp_types.ReadResourceResult":
         uri = str(params.uri)
         resource = resources().get(uri)
@@ -85,6 +85,15 @@ def make_server(who: Callable[[], Caller]) -> "Server[Any]":
         on_read_resource=read_resource,
     )
     return server
+
+
+async def serve_streams(who: Callable[[], Caller]) -> None:
+    """Answer over the standard streams of this process, until the client closes them."""
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415 - an extra
+
+    server = make_server(who)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 def _allowed_tools(who: Callable[[], Caller]) -> list[Operation]:

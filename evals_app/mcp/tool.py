@@ -4,8 +4,9 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
 from pydantic import Field
@@ -22,9 +23,6 @@ from evals_app.requests.throttles import RateLimit
 from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.words import near
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 PART_CHARS = 16_000  # of one answer: a model reads it
 MAX_PROBLEMS = 50
 _INTERNAL = "An internal error occurred. The server log has the details."
@@ -37,7 +35,7 @@ logger = logging.getLogger(__name__)
 class Caller:
     """A person, or one of their tokens, whose scope then limits their rights."""
 
-    user: "User"
+    user: User
     scope: ApiToken.Scope
     token: ApiToken | None = None
 
@@ -64,9 +62,9 @@ class Caller:
 class PartOfAnswer(Spec):
     """Arguments of a tool whose answer may be long."""
 
-    cursor: Annotated[
-        int, Field(ge=0, le=MAX_ID, description="Where the next part of a long answer begins.")
-    ] = 0
+    cursor: int = Field(
+        default=0, ge=0, le=MAX_ID, description="Where the next part of a long answer begins."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ class Operation:
     title: str
     description: str
     arguments: type[Spec]
-    example: Mapping[str, Any]
+    example: Mapping[str, object]
     need: Need
     run: Callable[[Caller, Any], str]
     is_read_only: bool = True
@@ -106,7 +104,7 @@ class ToolAnswer:
 def call_tool(
     tools: Mapping[str, Operation],
     name: str,
-    arguments: Mapping[str, Any],
+    arguments: Mapping[str, object],
     *,
     who: Callable[[], Caller],
 ) -> ToolAnswer:
@@ -121,7 +119,7 @@ def call_tool(
         return ToolAnswer(_explain(error), is_error=True)
 
 
-def _call(tool: Operation, arguments: Mapping[str, Any], caller: Caller) -> str:
+def _call(tool: Operation, arguments: Mapping[str, object], caller: Caller) -> str:
     if lack := caller.lack(tool.need):
         raise PermissionDenied(lack)
     refuse_unstorable(arguments)
@@ -131,12 +129,8 @@ def _call(tool: Operation, arguments: Mapping[str, Any], caller: Caller) -> str:
     return part(tool.run(caller, given), tool, given)
 
 
-def refuse_unstorable(arguments: Mapping[str, Any]) -> None:
-    """Refuse what no database stores, as REST does: NUL characters, endless nesting and the like.
-
-    Raises:
-        RefusedError: with each place.
-    """
+def refuse_unstorable(arguments: Mapping[str, object]) -> None:
+    """Refuse what no database stores, as REST does: NUL characters, endless nesting and more."""
     problems = json_problems(dict(arguments))
     errors = [error_at(keys_text(problem.loc), problem.message) for problem in problems]
     if errors:

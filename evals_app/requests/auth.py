@@ -1,9 +1,9 @@
 """Authentication by tokens in the Authorization header."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import AbstractBaseUser, User
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -12,9 +12,6 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from evals_app.models import ApiToken
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 KEYWORD = "Bearer"
 # Otherwise every request of a busy client would write to the database.
@@ -51,12 +48,12 @@ def note_use(token: ApiToken) -> None:
     ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=Now())
 
 
-def user_of(request: Request) -> "User":
+def user_of(request: Request) -> User:
     """Return who sends a request; no view runs without a user."""
     return cast("User", request.user)
 
 
-def token_of(request: Any) -> ApiToken | None:
+def token_of(request: object) -> ApiToken | None:
     """Return the token of a request; None for a person with a session."""
     auth = getattr(request, "auth", None)
     return auth if isinstance(auth, ApiToken) else None

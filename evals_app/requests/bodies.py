@@ -1,7 +1,8 @@
 """The bodies of requests: their keys, and their errors."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from pydantic import Field, ValidationError
 
@@ -16,9 +17,6 @@ from evals_app.runs.regrading.start_regrade import MAX_TRIALS
 from evals_app.runs.reviews.review_tasks import MAX_ITEMS, USUAL_COUNT
 from fixtures_app.ground.words import near
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 B = TypeVar("B", bound=Spec)
 
 _MAX_MESSAGE = 500
@@ -32,36 +30,34 @@ class StartRun(Spec):
     """A run to start."""
 
     suite: Slug
-    agent: Annotated[Slug | None, Field(description="Replaces the suite's own agent.")] = None
-    model: Annotated[
-        str | None,
-        Field(min_length=1, max_length=300, description="Replaces the agent's own model."),
-    ] = None
-    cases: Annotated[
-        Words, Field(description="Runs only cases whose name contains one of these.")
-    ] = Field(default_factory=list)
-    tags: Annotated[
-        Words, Field(description="Runs only cases that have one of these tags, or whose suite has.")
-    ] = Field(default_factory=list)
-    trials: Annotated[int | None, Field(ge=1, le=100, description="Trials of each case.")] = None
-    all_trials: Annotated[
-        bool, Field(description="Runs all trials, even if the suite skips those not needed.")
-    ] = False
-    concurrency: Annotated[
-        int | None, Field(ge=1, le=1000, description="Parallel conversations.")
-    ] = None
-    max_cost_usd: Annotated[
-        Ceiling | None, Field(description="The run stops before a call that could cost more.")
-    ] = None
-    baseline: Annotated[
-        RunId | Literal["latest", "pinned"] | None,
-        Field(
-            description="The run to compare with: its id, latest (the last whole run of the suite that"
-            " passed, if there is one) or pinned (the baseline of the suite). Then no case may get worse, unless"
-            " the suite has a gate max_regressions. null: the suite's gates are compared with its"
-            " baseline."
-        ),
-    ] = None
+    agent: Slug | None = Field(default=None, description="Replaces the suite's own agent.")
+    model: str | None = Field(
+        default=None, min_length=1, max_length=300, description="Replaces the agent's own model."
+    )
+    cases: Words = Field(
+        default_factory=list, description="Runs only cases whose name contains one of these."
+    )
+    tags: Words = Field(
+        default_factory=list,
+        description="Runs only cases that have one of these tags, or whose suite has.",
+    )
+    trials: int | None = Field(default=None, ge=1, le=100, description="Trials of each case.")
+    all_trials: bool = Field(
+        default=False, description="Runs all trials, even if the suite skips those not needed."
+    )
+    concurrency: int | None = Field(
+        default=None, ge=1, le=1000, description="Parallel conversations."
+    )
+    max_cost_usd: Ceiling | None = Field(
+        default=None, description="The run stops before a call that could cost more."
+    )
+    baseline: RunId | Literal["latest", "pinned"] | None = Field(
+        default=None,
+        description="The run to compare with: its id, latest (the last whole run of the suite that"
+        " passed, if there is one) or pinned (the baseline of the suite). Then no case may get worse, unless"
+        " the suite has a gate max_regressions. null: the suite's gates are compared with its"
+        " baseline.",
+    )
 
     def choices(self) -> dict[str, Any]:
         """Return the choices apart from suite and agent, as operations on runs take them."""
@@ -71,58 +67,51 @@ class StartRun(Spec):
 class RerunCases(Spec):
     """The cases to run again, in a new run."""
 
-    only: Annotated[
-        Literal["failed", "errored", "all"],
-        Field(description="errored includes cases that were cancelled or did not run."),
-    ] = "failed"
-    cases: Annotated[
-        list[str] | None,
-        Field(
-            min_length=1, max_length=1000, description="Only the cases with these names; null: all."
-        ),
-    ] = None
-    version: Annotated[
-        Literal["current", "frozen"],
-        Field(
-            description="current: cases, checks, agent and fixtures as they are now; frozen: as they"
-            " were in that run."
-        ),
-    ] = "current"
+    only: Literal["failed", "errored", "all"] = Field(
+        default="failed", description="errored includes cases that were cancelled or did not run."
+    )
+    cases: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1000,
+        description="Only the cases with these names; null: all.",
+    )
+    version: Literal["current", "frozen"] = Field(
+        default="current",
+        description="current: cases, checks, agent and fixtures as they are now; frozen: as they"
+        " were in that run.",
+    )
 
 
 class RegradeRun(Spec):
     """How to grade the conversations of a run again."""
 
-    suite: Annotated[
-        Literal["current", "as_it_was"],
-        Field(description="Whose checks: the suite's as they are now, or those of the run."),
-    ] = "current"
-    cases: Annotated[
-        list[str] | None,
-        Field(
-            min_length=1, max_length=1000, description="Only the cases with these names; null: all."
-        ),
-    ] = None
-    trials: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=MAX_TRIALS,
-            description="How often to grade each conversation. More than once shows how steady the"
-            " judge is, and stored answers are then not used.",
-        ),
-    ] = 1
-    judge: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            max_length=300,
-            description="provider/model: replaces the judge of the suite, but none that a check names.",
-        ),
-    ] = None
-    max_cost_usd: Annotated[
-        Ceiling | None, Field(description="The run stops before a call that could cost more.")
-    ] = None
+    suite: Literal["current", "as_it_was"] = Field(
+        default="current",
+        description="Whose checks: the suite's as they are now, or those of the run.",
+    )
+    cases: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1000,
+        description="Only the cases with these names; null: all.",
+    )
+    trials: int = Field(
+        default=1,
+        ge=1,
+        le=MAX_TRIALS,
+        description="How often to grade each conversation. More than once shows how steady the"
+        " judge is, and stored answers are then not used.",
+    )
+    judge: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=300,
+        description="provider/model: replaces the judge of the suite, but none that a check names.",
+    )
+    max_cost_usd: Ceiling | None = Field(
+        default=None, description="The run stops before a call that could cost more."
+    )
 
     def choices(self) -> dict[str, Any]:
         """Return the choices as operations on runs take them."""
@@ -132,69 +121,69 @@ class RegradeRun(Spec):
 class StartSettlement(Spec):
     """Two runs whose differences are to be settled."""
 
-    base: Annotated[int, Field(ge=1, le=MAX_ID, description="The run to compare with.")]
-    head: Annotated[int, Field(ge=1, le=MAX_ID, description="The run that may be worse.")]
-    with_better: Annotated[bool, Field(description="Also test cases that seem better.")] = False
-    max_cost_usd: Annotated[
-        Ceiling | None, Field(description="Cost limit of all its runs together.")
-    ] = None
+    base: int = Field(ge=1, le=MAX_ID, description="The run to compare with.")
+    head: int = Field(ge=1, le=MAX_ID, description="The run that may be worse.")
+    with_better: bool = Field(default=False, description="Also test cases that seem better.")
+    max_cost_usd: Ceiling | None = Field(
+        default=None, description="Cost limit of all its runs together."
+    )
 
 
 class DrawGrades(Spec):
     """Grades of a run to draw for people to check."""
 
-    count: Annotated[
-        int, Field(ge=1, le=MAX_ITEMS, description="How many; fewer if the run has fewer.")
-    ] = USUAL_COUNT
-    only_judged: Annotated[bool, Field(description="Only grades of judges.")] = True
-    checks: Annotated[
-        list[str] | None,
-        Field(min_length=1, max_length=1000, description="Labels of checks; null: all."),
-    ] = None
-    people: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=150)]],
-        Field(max_length=100, description="User names; empty: anyone who may review executions."),
-    ] = Field(default_factory=list)
+    count: int = Field(
+        default=USUAL_COUNT, ge=1, le=MAX_ITEMS, description="How many; fewer if the run has fewer."
+    )
+    only_judged: bool = Field(default=True, description="Only grades of judges.")
+    checks: list[str] | None = Field(
+        default=None, min_length=1, max_length=1000, description="Labels of checks; null: all."
+    )
+    people: list[Annotated[str, Field(min_length=1, max_length=150)]] = Field(
+        default_factory=list,
+        max_length=100,
+        description="User names; empty: anyone who may review executions.",
+    )
 
 
 class NewCeiling(Spec):
     """How to resume a run that was stopped."""
 
-    max_cost_usd: Annotated[
-        Ceiling | None, Field(description="New cost limit of the whole run; null: unchanged.")
-    ] = None
+    max_cost_usd: Ceiling | None = Field(
+        default=None, description="New cost limit of the whole run; null: unchanged."
+    )
 
 
 class Pin(Spec):
     """Whether to keep the transcripts of a run."""
 
-    is_pinned: Annotated[bool, Field(description="Keep the transcripts however old the run gets.")]
+    is_pinned: bool = Field(description="Keep the transcripts however old the run gets.")
 
 
 class AsBaseline(Spec):
     """Whether a run is the baseline of its suite."""
 
-    is_baseline: Annotated[bool, Field(description="Whether later runs are compared with it.")]
+    is_baseline: bool = Field(description="Whether later runs are compared with it.")
 
 
 class ImportedFile(Spec):
     """A file in a JSON import."""
 
-    path: Annotated[str, Field(min_length=1, max_length=1000)]
+    path: str = Field(min_length=1, max_length=1000)
     content: str
 
 
 class ImportFiles(Spec):
     """Files to import together."""
 
-    files: Annotated[list[ImportedFile], Field(min_length=1, max_length=1000)]
+    files: list[ImportedFile] = Field(min_length=1, max_length=1000)
 
 
 class Nothing(Spec):
     """An empty body."""
 
 
-def read_body(model: type[B], data: Any) -> B:
+def read_body(model: type[B], data: object) -> B:
     """Read a body, or refuse it with all its errors."""
     if not isinstance(data, dict):
         raise refused_at("", "Send a JSON object.")
@@ -219,7 +208,7 @@ def read_body(model: type[B], data: Any) -> B:
         raise refused_data(explain(exc, model=model, data=given, place=place)) from exc
 
 
-def suite_and_agent(body: StartRun, user: "User") -> tuple[Suite, Agent | None]:
+def suite_and_agent(body: StartRun, user: User) -> tuple[Suite, Agent | None]:
     """Return the suite and the agent that a body names; one that does not exist is refused."""
     suite = Suite.objects.filter(slug=body.suite).first()
     agent = Agent.objects.filter(slug=body.agent).first() if body.agent else None
@@ -234,7 +223,7 @@ def suite_and_agent(body: StartRun, user: "User") -> tuple[Suite, Agent | None]:
 
 
 def no_such(
-    keys: str, slug: str, rows: QuerySet[Suite] | QuerySet[Agent], user: "User", why: str = ""
+    keys: str, slug: str, rows: QuerySet[Suite] | QuerySet[Agent], user: User, why: str = ""
 ) -> Json:
     """Describe a slug that is none of these rows; names are suggested to people who may see them."""
     kind = rows.model.__name__.lower()

@@ -22,6 +22,7 @@ from evals_app.requests.parsers import JsonParser
 from evals_app.requests.permissions import MeetsNeeds, Need
 from evals_app.requests.problems import MEDIA_TYPE, ProblemJson, refused_at, unknown
 from evals_app.requests.throttled_view import ThrottledView
+from fixtures_app.ground.strict_json import JsonObject
 
 M = TypeVar("M", bound=Model)
 W = TypeVar("W", bound=str)
@@ -37,12 +38,12 @@ ETAG = OpenApiParameter(
 FIELDS = OpenApiParameter("fields", str, description="Return only these top-level keys: a,b.")
 
 
-def responses(answer: Any, *refused: int, status: int = 200) -> dict[tuple[int, str], Any]:
+def responses(answer: object, *refused: int, status: int = 200) -> dict[tuple[int, str], object]:
     """Describe the answer of an endpoint, and the statuses of its problems."""
     return {(status, "application/json"): answer, **problems(*refused)}
 
 
-def problems(*refused: int) -> dict[tuple[int, str], Any]:
+def problems(*refused: int) -> dict[tuple[int, str], object]:
     """Describe the problems that any endpoint may answer, and those of some more statuses."""
     return {
         (code, MEDIA_TYPE): ProblemJson for code in (400, 401, 403, 404, 406, 429, 503, *refused)
@@ -67,7 +68,7 @@ class Endpoint(ThrottledView):
     permission_classes = [MeetsNeeds]
     parser_classes: Sequence[type[BaseParser]] = [JsonParser]
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         super().initial(request, *args, **kwargs)
         if not hasattr(self, (request.method or "").lower()):
             self.http_method_not_allowed(request)  # whatever its parameters are
@@ -84,7 +85,7 @@ class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
 
     answer: ClassVar[type[Answer]]
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         filters: Collection[str] = ()
         if request.method in {"GET", "HEAD"}:
             filters = getattr(getattr(self, "filterset_class", None), "base_filters", ())
@@ -96,14 +97,14 @@ class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
                 raise refused_at(name, f"{name} has no value; leave it out to see everything.")
 
     @abstractmethod
-    def row_json(self, row: Any) -> dict[str, Any]:
+    def row_json(self, row: Any) -> JsonObject:
         """Return the JSON of a row of the queryset, after `completed`."""
 
     def add_details(self, rows: Sequence[Any]) -> Sequence[Any]:
         """Add to the rows of a page what is read for all of them at once."""
         return rows
 
-    def get(self, request: Request, **kwargs: Any) -> Response:
+    def get(self, request: Request, **kwargs: object) -> Response:
         rows = self.filter_queryset(self.get_queryset())
         wanted = wanted_fields(request, self.answer.KEYS)
         page = self.paginate_queryset(rows) or ()
@@ -118,10 +119,10 @@ class OneEndpoint(ABC, Endpoint):
     parameters: ClassVar[Sequence[str]] = ("fields",)
 
     @abstractmethod
-    def read(self, key: Any) -> dict[str, Any] | None:
+    def read(self, key: Any) -> JsonObject | None:
         """Return it as JSON; None if it does not exist."""
 
-    def get(self, request: Request, **named: Any) -> HttpResponse:
+    def get(self, request: Request, **named: object) -> HttpResponse:
         (key,) = named.values()
         data = self.read(key)
         if data is None:
@@ -170,7 +171,7 @@ def wanted_fields(request: Request, known: Collection[str]) -> list[str] | None:
     return names
 
 
-def only_keys(data: dict[str, Any], wanted: Sequence[str] | None) -> dict[str, Any]:
+def only_keys(data: JsonObject, wanted: Sequence[str] | None) -> JsonObject:
     """Return only the wanted keys, in their original order."""
     if wanted is None:
         return data

@@ -1,13 +1,12 @@
 """Filters of lists; every filter has an index."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
 from django_filters import rest_framework as filters
 
-from evals_app.models import CaseResult, Execution, Review, Run
+from evals_app.models import CaseResult, Execution, Review, Run, Yardstick
 from evals_app.models.authored.suites import SuiteQuerySet
 from evals_app.models.judging.reviews import IS_LABEL
 from evals_app.requests.pagination import MAX_ID
@@ -21,9 +20,9 @@ _LATEST = datetime(9999, 1, 1, tzinfo=UTC)
 class _MomentField(filters.IsoDateTimeFilter.field_class):  # type: ignore[misc]
     """A time in the range that every database supports."""
 
-    def clean(self, value: Any) -> Any:
+    def clean(self, value: object) -> datetime | None:
         try:
-            moment = super().clean(value)
+            moment: datetime | None = super().clean(value)
             is_out = moment is not None and not _EARLIEST <= moment <= _LATEST
         except (forms.ValidationError, OverflowError):
             is_out = True
@@ -54,7 +53,7 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
     created_after = _MomentFilter("created_at", "gte", label="At this time or later.")
     created_before = _MomentFilter("created_at", "lt", label="Before this time.")
 
-    def of_coverage(self, runs: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+    def of_coverage(self, runs: QuerySet[Run], _name: str, value: str) -> QuerySet[Run]:
         """Return whole runs, or the others."""
         return runs.filter(is_whole=value == "true")
 
@@ -74,7 +73,9 @@ class YardstickFilters(filters.FilterSet):  # type: ignore[misc]
         method="compared_in", label="Slug of a suite: only what people compared in its runs."
     )
 
-    def compared_in(self, yardsticks: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+    def compared_in(
+        self, yardsticks: QuerySet[Yardstick], _name: str, value: str
+    ) -> QuerySet[Yardstick]:
         """Return judged criteria with labels of the answers of a suite."""
         labels = Review.objects.filter(IS_LABEL, execution__run__suite_slug=value)
         return yardsticks.filter(Exists(labels.filter(yardstick=OuterRef("pk"))))

@@ -31,7 +31,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
     target_class = "evals_app.requests.auth.TokenAuthentication"
     name = "token"
 
-    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
         return {"type": "http", "scheme": KEYWORD.lower()}
 
 
@@ -42,11 +42,11 @@ class ModelSchemas(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
     match_subclasses = True
     priority = 1  # before the one of drf-spectacular, which describes a spec after its validation
 
-    def get_name(self, auto_schema: Any, direction: Any) -> str:
+    def get_name(self, auto_schema: object, direction: object) -> str:
         set_override(self.target, "suppress_collision_warning", value=True)
         return schema_name(self.target.__name__)
 
-    def map_serializer(self, auto_schema: Any, direction: Any) -> Json:
+    def map_serializer(self, auto_schema: Any, direction: object) -> Json:
         whole, parts = model_schema(self.target, reference=_COMPONENT)
         for name, schema in parts.items():
             component = ResolvedComponent(  # type: ignore[no-untyped-call]
@@ -96,7 +96,7 @@ class NotFound(ThrottledView):
     permission_classes = ()
     schema = None  # not part of the API
 
-    def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+    def http_method_not_allowed(self, request: Any, *args: object, **kwargs: object) -> Response:
         slash = "" if request.path.endswith("/") else " Addresses end with a slash."
         return problem(404, f"There is nothing at {request.path}.{slash} See /api/docs/.")
 

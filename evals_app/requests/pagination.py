@@ -69,7 +69,7 @@ class ByNumber(_Sized, PageNumberPagination):
     """Pages of a list that is in memory, by their number."""
 
 
-def is_id(text: Any) -> bool:
+def is_id(text: object) -> bool:
     """Whether a text is a whole number that the database can look for."""
     return (
         isinstance(text, str)

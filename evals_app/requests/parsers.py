@@ -1,7 +1,7 @@
 """Parsers of bodies: JSON as safe as the YAML of files, raw YAML, uploads."""
 
 import io
-from typing import Any
+from typing import IO, Any
 
 from django.utils.http import parse_header_parameters
 from rest_framework.exceptions import APIException, ParseError
@@ -27,11 +27,15 @@ class BytesParser(BaseParser):
 
     media_type = "*/*"
 
-    def parse(self, stream: Any, *_args: Any, **_kwargs: Any) -> Any:
-        raw: bytes = stream.read(MAX_BODY + 1)
-        if len(raw) > MAX_BODY:
-            raise TooLargeError
-        return raw
+    def parse(self, stream: IO[bytes], *_args: object, **_kwargs: object) -> Any:
+        return _read(stream)
+
+
+def _read(stream: IO[bytes]) -> bytes:
+    raw = stream.read(MAX_BODY + 1)
+    if len(raw) > MAX_BODY:
+        raise TooLargeError
+    return raw
 
 
 # The file readers report lines. Only the first of these names is registered.
@@ -46,8 +50,8 @@ class JsonParser(BytesParser):
 
     media_type = "application/json"
 
-    def parse(self, stream: Any, *_args: Any, **_kwargs: Any) -> Any:
-        raw = super().parse(stream)
+    def parse(self, stream: IO[bytes], *_args: object, **_kwargs: object) -> Any:
+        raw = _read(stream)
         try:
             data = read_strictly(raw.decode("utf-8-sig"))
         except RecursionError:
@@ -71,7 +75,7 @@ class UploadParser(MultiPartParser):
     """
 
     def parse(self, stream: Any, media_type: Any = "", parser_context: Any = None) -> Any:
-        raw = BytesParser().parse(stream)
+        raw = _read(stream)
         upload = super().parse(io.BytesIO(raw), media_type, parser_context)
         _, parameters = parse_header_parameters(media_type)
         between = b"--" + parameters["boundary"].encode()

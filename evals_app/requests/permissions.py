@@ -1,7 +1,6 @@
 """Rights: the scope of the token, and the Django permissions of its user."""
 
-from typing import TYPE_CHECKING
-
+from django.contrib.auth.models import AnonymousUser, User
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -9,9 +8,6 @@ from rest_framework.views import APIView
 
 from evals_app.models import ApiToken
 from evals_app.requests.auth import token_of
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
 
 Scope = ApiToken.Scope
 # What a token with each scope may do.
@@ -55,7 +51,7 @@ class MeetsNeeds(BasePermission):
         return True
 
 
-def lacking(need: Need, *, user: "User | AnonymousUser", scope: ApiToken.Scope | None) -> str:
+def lacking(need: Need, *, user: User | AnonymousUser, scope: ApiToken.Scope | None) -> str:
     """Return what a user, or their token with this scope, lacks; empty if nothing."""
     if scope is not None and not includes(scope, need.scope):
         return f"This requires a token with scope {need.scope}; yours has {scope}."
@@ -68,7 +64,7 @@ def require(request: Request, permission: str) -> None:
         raise PermissionDenied(lack)
 
 
-def _lack(user: "User | AnonymousUser", permission: str) -> str:
+def _lack(user: User | AnonymousUser, permission: str) -> str:
     if user.has_perm(permission):
         return ""
     return f"The user {user.get_username()} does not have permission {permission}."

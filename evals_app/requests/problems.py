@@ -78,7 +78,7 @@ class Error(Answer):
         description="Path of keys, for example cases[2].turns[0].user; empty: the whole body."
     )
     message: str
-    value: Any = Field(description="The value found there.")
+    value: object = Field(description="The value found there.")
 
 
 class FileError(Error):
@@ -203,7 +203,7 @@ def _own_problem(exc: Exception) -> Response | None:
     return None
 
 
-def error_at(keys: str, message: str, value: Any = None) -> Json:
+def error_at(keys: str, message: str, value: object = None) -> Json:
     """Describe an error at a path of keys; an empty path means the whole body."""
     return Error.of(keys=keys, message=message, value=value)
 
@@ -218,7 +218,7 @@ def file_error(problem: FileProblem) -> Json:
     )
 
 
-def refused_at(keys: str, message: str, value: Any = None) -> RefusedError:
+def refused_at(keys: str, message: str, value: object = None) -> RefusedError:
     """Return the refusal of one part of a request; an empty path means the whole body."""
     return RefusedError(message, errors=[error_at(keys, message, value)])
 
@@ -250,7 +250,7 @@ def unknown(word: str, known: Iterable[str], *, what: str, keys: str) -> Refused
     return refused_at(keys, message)
 
 
-def _leaves(detail: Any, keys: str = "") -> Iterator[Json]:
+def _leaves(detail: object, keys: str = "") -> Iterator[Json]:
     if isinstance(detail, Mapping):
         for key, value in detail.items():
             yield from _leaves(value, f"{keys}.{key}" if keys else str(key))
@@ -268,7 +268,7 @@ def _first(errors: list[Json]) -> str:
     return (f"{place}: " if place else "") + str(first["message"]) + more
 
 
-def _hint(exc: Exception, context: Mapping[str, Any]) -> str:
+def _hint(exc: Exception, context: Mapping[str, object]) -> str:
     """Return a hint about what to send instead."""
     if isinstance(exc, UnsupportedMediaType):
         parsers = getattr(context.get("view"), "parser_classes", ())

@@ -1,8 +1,8 @@
 """Start a run, or return the one that the same request started before."""
 
 import hashlib
-from typing import TYPE_CHECKING
 
+from django.contrib.auth.models import User
 from django.db import IntegrityError
 
 from evals_app.models import Run
@@ -11,19 +11,11 @@ from evals_app.requests.problems import BEING_PREPARED, KEY_REUSED, RefusedError
 from evals_app.runs.starting.preparing import abandon_if_silent
 from evals_app.runs.starting.start_run import start_run
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 _RETRY_AFTER_S = 5  # while a run is being prepared
 
 
-def start_once(body: StartRun, *, key: str | None, user: "User") -> tuple[Run, bool]:
-    """Start a run, or return the one that this Idempotency-Key started; and whether it is new.
-
-    Raises:
-        RefusedError: something does not exist, or the key does not fit.
-        CannotStartError: something that the run needs is missing.
-    """
+def start_once(body: StartRun, *, key: str | None, user: User) -> tuple[Run, bool]:
+    """Start a run, or return the one that this Idempotency-Key started; and whether it is new."""
     stored = None if key is None else _stored_key(key, body, user)
     if stored is not None and (known := _started_before(stored)) is not None:
         return known, False
@@ -38,7 +30,7 @@ def start_once(body: StartRun, *, key: str | None, user: "User") -> tuple[Run, b
     return run, True
 
 
-def _stored_key(given: str, body: StartRun, user: "User") -> str:
+def _stored_key(given: str, body: StartRun, user: User) -> str:
     """Return a key as it is stored: user, key and body."""
     if not 0 < len(given) <= 200:  # noqa: PLR2004 - plenty
         raise refused_at("Idempotency-Key", "An Idempotency-Key must have 1 to 200 characters.")

@@ -46,7 +46,7 @@ class RateLimit(SimpleRateThrottle):
 class RateOfPerson(RateLimit):
     """Requests of one person, with any token and on any page."""
 
-    def get_cache_key(self, request: Any, view: Any) -> str | None:
+    def get_cache_key(self, request: Any, view: object) -> str | None:
         return self.counted_as(request.user.pk) if request.user.is_authenticated else None
 
 
@@ -104,7 +104,7 @@ class Callers(RateLimit):
 
     scope = "callers"
 
-    def get_cache_key(self, request: Any, view: Any) -> str | None:
+    def get_cache_key(self, request: Any, view: object) -> str | None:
         if not request.user.is_authenticated:
             return None
         token = token_of(request)
@@ -119,5 +119,5 @@ class Strangers(RateLimit):
 
     scope = "strangers"
 
-    def get_cache_key(self, request: Any, view: Any) -> str | None:
+    def get_cache_key(self, request: Any, view: object) -> str | None:
         return None if request.user.is_authenticated else self.counted_as(address_of(request))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from smtplib import SMTPException
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
@@ -45,9 +45,6 @@ from evals_app.reports.renderers.notices import (
 from evals_app.runs.ground.patience import AWAY
 from evals_app.runs.ground.storable import storable
 from evals_app.runs.reading.outcomes import case_outcomes
-
-if TYPE_CHECKING:
-    from evals_app.models.notices import Wishes
 
 log = logging.getLogger(__name__)
 
@@ -186,7 +183,7 @@ def _write(delivery: Delivery, worse_of: Callable[[Run], Names | None]) -> bool:
     if run.is_open:
         return False  # it was resumed a moment ago
     worse = worse_of(run)
-    about: Iterable[Wishes] = (
+    about: Iterable[Webhook | MailWish] = (
         [hook] if hook else _wishes_about(run).filter(person=delivery.person_id)
     )
     ends = {"has_failed": _has_failed(run), "is_worse": bool(worse and worse.count)}

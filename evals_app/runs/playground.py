@@ -5,8 +5,8 @@ The suite of such a run exists only while it is frozen.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from evals_app.engine.basics.template import escape_braces
@@ -14,9 +14,6 @@ from evals_app.engine.specs.agent_spec import OUTSIDE
 from evals_app.models import Agent, Case, Run, Suite, Turn
 from evals_app.runs.starting.start_run import start_run
 from fixtures_app.models import Fixture
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 _SLUG = "talk-with-"
 _SLUG_CHARS = 100
@@ -39,7 +36,7 @@ def start_talk(
     *,
     before: Sequence[Exchanged] = (),
     fixture: Fixture | None = None,
-    by: "User | None" = None,
+    by: User | None = None,
 ) -> Run:
     """Start the run that answers a message, after the earlier messages of the conversation.
 
@@ -81,7 +78,7 @@ def takes_fixture(agent: Agent) -> bool:
     return agent.driver not in OUTSIDE
 
 
-def _history(before: Sequence[Exchanged]) -> list[dict[str, Any]]:
+def _history(before: Sequence[Exchanged]) -> list[dict[str, str]]:
     return [
         {"role": role, "content": escape_braces(text)}
         for pair in before

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Subquery
 from django.utils import timezone
@@ -24,15 +24,12 @@ from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.start_run import start_run
 from fixtures_app.ground.spec_errors import messages_of
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 log = logging.getLogger(__name__)
 
 KEEP = timedelta(days=90)  # of results of due times
 
 
-def save_schedule(schedule: Schedule, *, suites: Sequence[Suite], by: "User") -> None:
+def save_schedule(schedule: Schedule, *, suites: Sequence[Suite], by: User) -> None:
     """Store a schedule. From now on it runs as the person who saves it.
 
     Otherwise people who may change a schedule could spend someone else's money.

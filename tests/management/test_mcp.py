@@ -24,7 +24,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], Caller]]:
     async def note(who: Callable[[], Caller]) -> None:
         servers.append(who)
 
-    monkeypatch.setattr(command, "serve", note)
+    monkeypatch.setattr(command, "serve_streams", note)
     # The command closes idle connections, but this one has the test's transaction.
     monkeypatch.setattr(command, "close_old_connections", lambda: None)
     return servers

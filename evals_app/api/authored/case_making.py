@@ -1,7 +1,8 @@
 """Make a case of a conversation."""
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from django.contrib.auth.models import User
 from django.http import Http404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
@@ -32,9 +33,6 @@ from evals_app.requests.endpoint import Endpoint, responses
 from evals_app.requests.permissions import Need, Scope, require
 from evals_app.requests.problems import unknown
 from fixtures_app.ground.words import near
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 _VIEW = "evals_app.view_execution"
 
@@ -93,26 +91,22 @@ class MadeCase(Answer):
 class MakeCase(Spec):
     """How to make a case of a conversation."""
 
-    name: Annotated[Name | None, Field(description="null: one that is free.")] = None
-    suite: Annotated[
-        Slug | None, Field(description="null: the suite of the run; a new one if that is gone.")
-    ] = None
-    keys: Annotated[
-        list[Annotated[str, Field(max_length=200)]] | None,
-        Field(
-            max_length=1000,
-            description="Keys of proposals and of their parts; null: what is ticked.",
-        ),
-    ] = None
-    canned_tools: Annotated[
-        bool,
-        Field(
-            description="Tools answer as recorded, in a copy of the agent with a suite of its own."
-        ),
-    ] = False
-    asks_again: Annotated[
-        bool, Field(description="Earlier messages become turns that are asked again.")
-    ] = False
+    name: Name | None = Field(default=None, description="null: one that is free.")
+    suite: Slug | None = Field(
+        default=None, description="null: the suite of the run; a new one if that is gone."
+    )
+    keys: list[Annotated[str, Field(max_length=200)]] | None = Field(
+        default=None,
+        max_length=1000,
+        description="Keys of proposals and of their parts; null: what is ticked.",
+    )
+    canned_tools: bool = Field(
+        default=False,
+        description="Tools answer as recorded, in a copy of the agent with a suite of its own.",
+    )
+    asks_again: bool = Field(
+        default=False, description="Earlier messages become turns that are asked again."
+    )
 
 
 class CaseOfExecution(Endpoint):
@@ -206,7 +200,7 @@ def _keys(body: MakeCase, observed: ObservedConversation) -> set[str]:
     return set(body.keys)
 
 
-def _suite(body: MakeCase, execution: Execution, user: "User") -> Suite | None:
+def _suite(body: MakeCase, execution: Execution, user: User) -> Suite | None:
     """Return the suite that a body names, or the usual one; None: a new one."""
     copies = recorded_suites(execution) if body.canned_tools else []
     if body.suite is None:

@@ -93,7 +93,7 @@ class Cases(ListEndpoint):
     filterset_class = CaseFilters
     pagination_class = ByPlace
 
-    def get_queryset(self) -> QuerySet[Any, Any]:
+    def get_queryset(self) -> QuerySet[Case]:
         return Case.objects.filter(suite=_suite(self.kwargs["slug"])).only(
             *CaseRow.KEYS, "position"
         )
@@ -144,7 +144,7 @@ class OneCase(VersionedEndpoint):
         parameters=[FIELDS, ETAG],
         responses={**responses(CaseSpec, 404, 409), (304, None): None},
     )
-    def get(self, request: Request, **named: Any) -> HttpResponse:
+    def get(self, request: Request, **named: object) -> HttpResponse:
         return super().get(request, key=(named["slug"], named["pk"]))
 
     @extend_schema(
@@ -225,11 +225,7 @@ def _in_case(problem: Problem) -> Problem:
 
 
 def _keep_files(files: dict[str, str]) -> None:
-    """Keep the files that a case names; called in the transaction that writes it.
-
-    Raises:
-        RefusedError: one of them was removed a moment ago.
-    """
+    """Keep the files that a case names; one that was removed a moment ago is refused."""
     stored = Attachment.objects.keep(files.values())
     if missing := [path for path, sha256 in files.items() if sha256 not in stored]:
         names = ", ".join(sorted(missing))

@@ -1,20 +1,21 @@
 """What people write: suites, agents, fixtures and providers."""
 
 from datetime import date, datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from django.contrib.auth.models import User
 from django.db.models import Prefetch
 from drf_spectacular.utils import extend_schema
-from pydantic import Field
+from pydantic import BaseModel, Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.api.authored.writing import DELETED, StoredVersion, WrittenEndpoint, describe_written
+from evals_app.api.authored.writing import StoredVersion, WrittenEndpoint, describe_written
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.specs.base_spec import MaxTokensParameter, ProviderKind, ProviderSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.library.changes.import_report import ImportReport, Kind
-from evals_app.library.deleting import archive_suite, delete_written, restore_suite
+from evals_app.library.deleting import archive_suite, restore_suite
 from evals_app.library.importing.file_import import version_of
 from evals_app.models import Agent, ModelPrice, Provider, Suite
 from evals_app.reports.answers.run_answers import Answer, Json
@@ -36,6 +37,7 @@ _ARCHIVE = Need(Scope.AUTHOR, "evals_app.change_suite")  # as on the pages of th
 _IN_USE = "This is refused (409) while suites, even archived ones, use it."
 # In the order of files.
 _PRICES = ModelPrice.objects.order_by("model", "is_batch", "valid_from", "above_prompt_tokens")
+_PROVIDER_ROWS = Provider.objects.prefetch_related(Prefetch("prices", _PRICES))
 
 
 class SuiteRow(Answer):
@@ -137,7 +139,7 @@ class OneSuite(WrittenEndpoint):
             return StoredVersion(spec, version_of("suite", spec, archived_at=row.archived_at))
         return None
 
-    def remove(self, row: Suite, user: Any) -> None:
+    def remove(self, row: Suite, user: User) -> None:
         archive_suite(row, by=user)
 
 
@@ -192,9 +194,6 @@ class OneAgent(WrittenEndpoint):
         row = Agent.objects.filter(slug=key).first()
         return None if row is None else _stored_version(self.kind, row.to_spec())
 
-    def remove(self, row: Agent, user: Any) -> None:
-        delete_written(row, by=user, note=DELETED)
-
 
 @describe_get("fixtures_list", "List fixtures")
 class Fixtures(ListEndpoint):
@@ -232,16 +231,13 @@ class OneFixture(WrittenEndpoint):
     def version_written(self, report: ImportReport) -> str:
         return self.after
 
-    def remove(self, row: Fixture, user: Any) -> None:
-        delete_written(row, by=user, note=DELETED)
-
 
 @describe_get("providers_list", "List providers, and whether their keys are set")
 class Providers(ListEndpoint):
     """All providers."""
 
     needs: ClassVar = {"GET": _PROVIDERS}
-    queryset = Provider.objects.prefetch_related(Prefetch("prices", _PRICES))
+    queryset = _PROVIDER_ROWS
     answer = ProviderRow
 
     def row_json(self, row: Provider) -> Json:
@@ -271,14 +267,9 @@ class OneProvider(WrittenEndpoint):
     answer = ProviderSpec
 
     def find_version(self, key: str) -> StoredVersion | None:
-        row = (
-            Provider.objects.prefetch_related(Prefetch("prices", _PRICES)).filter(slug=key).first()
-        )
+        row = _PROVIDER_ROWS.filter(slug=key).first()
         return None if row is None else _stored_version(self.kind, row.to_spec())
 
-    def remove(self, row: Provider, user: Any) -> None:
-        delete_written(row, by=user, note=DELETED)
 
-
-def _stored_version(kind: Kind, spec: Any) -> StoredVersion:
+def _stored_version(kind: Kind, spec: BaseModel) -> StoredVersion:
     return StoredVersion(spec, version_of(kind, spec))

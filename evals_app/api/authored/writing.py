@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpResponse
 from django.utils.cache import get_conditional_response
@@ -19,10 +20,11 @@ from evals_app.formats.importing import SourceData, SourceFile
 from evals_app.formats.reading.problems import FormatError
 from evals_app.library.changes.edits import MODELS
 from evals_app.library.changes.import_report import ImportReport, Kind, ObjectChange
-from evals_app.library.deleting import InUseError
+from evals_app.library.deleting import InUseError, delete_written
 from evals_app.library.importing.file_import import import_files
 from evals_app.library.importing.rights import Rights
 from evals_app.reports.answers.run_answers import Json
+from evals_app.requests.auth import user_of
 from evals_app.requests.conditions import Condition
 from evals_app.requests.endpoint import ETAG, FIELDS, OneEndpoint, find_or_404, problems, responses
 from evals_app.requests.parsers import YAML_PARSERS, JsonParser
@@ -71,11 +73,7 @@ class VersionedEndpoint(OneEndpoint):
 
     @abstractmethod
     def find_version(self, key: Any) -> StoredVersion | None:
-        """Return what is stored; None if it does not exist.
-
-        Raises:
-            pydantic.ValidationError: the rows no longer validate.
-        """
+        """Return what is stored; None if nothing is."""
 
     def read(self, key: Any) -> Json | None:
         stored = sound(lambda: self.find_version(key))
@@ -84,7 +82,7 @@ class VersionedEndpoint(OneEndpoint):
         self.etag = quote_etag(stored.version)
         return stored.spec.model_dump(mode="json", by_alias=True)
 
-    def get(self, request: Request, **named: Any) -> HttpResponse:
+    def get(self, request: Request, **named: object) -> HttpResponse:
         answer = super().get(request, **named)
         answer.headers["ETag"] = self.etag
         return get_conditional_response(request, etag=self.etag, response=answer) or answer
@@ -101,9 +99,9 @@ class WrittenEndpoint(VersionedEndpoint):
     kind: ClassVar[Kind]
     parser_classes = [JsonParser, *YAML_PARSERS]
 
-    @abstractmethod
-    def remove(self, row: Any, user: Any) -> None:
-        """Delete or archive a row, or raise InUseError."""
+    def remove(self, row: Any, user: User) -> None:
+        """Delete a row unless others use it, which raises InUseError."""
+        delete_written(row, by=user, note=DELETED)
 
     def put(self, request: Request, slug: str) -> Response:
         rights = Rights.of(request.user)
@@ -159,12 +157,12 @@ class WrittenEndpoint(VersionedEndpoint):
             row = find_or_404(rows.select_for_update(), slug=slug)
             condition.require(lambda: self.version(slug))
             try:
-                self.remove(row, request.user)
+                self.remove(row, user_of(request))
             except InUseError as error:
-                raise self._in_use(slug, error, request.user) from error
+                raise self._in_use(slug, error, user_of(request)) from error
         return Response(status=204)
 
-    def _in_use(self, slug: str, error: InUseError, user: Any) -> RefusedError:
+    def _in_use(self, slug: str, error: InUseError, user: User) -> RefusedError:
         if not user.has_perm(f"evals_app.view_{error.kind}"):
             message = f"{error.kind.title()}s that you may not see use the {self.kind} {slug!r}."
             return RefusedError(message, status=409, kind=IN_USE)

@@ -20,6 +20,7 @@ from evals_app.runs.judges.calibration import (
     find_calibration,
     versions,
 )
+from fixtures_app.ground.strict_json import JsonObject
 
 _SEE = Need(Scope.READ, "evals_app.view_execution")
 
@@ -36,7 +37,7 @@ class JudgedCriteriaList(ListEndpoint):
     def add_details(self, rows: Sequence[Any]) -> Sequence[Calibration]:
         return calibrations_of(rows)
 
-    def row_json(self, row: Calibration) -> dict[str, Any]:
+    def row_json(self, row: Calibration) -> JsonObject:
         return yardstick_json(row.yardstick, row.agreement)
 
 
@@ -47,7 +48,7 @@ class OneYardstick(OneEndpoint):
     needs: ClassVar = {"GET": _SEE}
     answer = YardstickDetails
 
-    def read(self, key: str) -> dict[str, Any] | None:
+    def read(self, key: str) -> JsonObject | None:
         compared = find_calibration(key)
         if compared is None:
             return None

@@ -1,7 +1,8 @@
 """Tasks to check grades over REST: draw, list, read, close. Answers are reviews of executions."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from django.contrib.auth.models import User
 from django.db.models import Count, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -42,9 +43,7 @@ from evals_app.runs.reviews.review_tasks import (
     progress,
     visible_tasks,
 )
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+from fixtures_app.ground.strict_json import JsonObject
 
 SEE = Need(Scope.READ, SEEING)
 REVIEW = Need(Scope.AUTHOR, *CHECKING)
@@ -58,12 +57,12 @@ class ReviewTasks(ListEndpoint):
     queryset = ReviewTask.objects.none()  # for the schema
     answer = ReviewTaskRow
 
-    def get_queryset(self) -> QuerySet[Any, Any]:
+    def get_queryset(self) -> QuerySet[ReviewTask]:
         tasks = visible_tasks(self.request.user).filter(run=find_run(self.kwargs["pk"]))
         return _whole(tasks)
 
-    def row_json(self, row: Any) -> dict[str, Any]:
-        return ReviewTaskRow.of(**_columns(row))
+    def row_json(self, row: ReviewTask) -> JsonObject:
+        return _columns(row)
 
     @extend_schema(
         operation_id="review_tasks_create",
@@ -94,7 +93,7 @@ class OneReviewTask(OneEndpoint):
     needs: ClassVar = {"GET": SEE}
     answer = ReviewTaskDetails
 
-    def read(self, key: int) -> dict[str, Any]:
+    def read(self, key: int) -> JsonObject:
         return _details(key, user_of(self.request))
 
 
@@ -122,7 +121,7 @@ def _whole(tasks: QuerySet[ReviewTask]) -> QuerySet[ReviewTask]:
     return rows.annotate(item_count=Count("items"))
 
 
-def _columns(task: Any) -> dict[str, Any]:
+def _columns(task: Any) -> JsonObject:
     row = {name: getattr(task, name) for name in ("id", "created_at", "closed_at")}
     return ReviewTaskRow.of(
         row,
@@ -133,7 +132,7 @@ def _columns(task: Any) -> dict[str, Any]:
     )
 
 
-def _details(pk: int, user: "User") -> dict[str, Any]:
+def _details(pk: int, user: User) -> JsonObject:
     """Return a task; while it is open, others' reviews are hidden until people give their own."""
     task = find_or_404(_whole(visible_tasks(user)), pk=pk)
     items = items_of(task)
@@ -155,7 +154,7 @@ def _details(pk: int, user: "User") -> dict[str, Any]:
 
 def _item_json(
     item: TaskItem, grade: GradeResult, criterion: GradeCriterion, *, is_revealed: bool
-) -> dict[str, Any]:
+) -> JsonObject:
     people = [SaidOfItem.of_object(word, by=word.name) for word in item.words]
     return ReviewTaskItem.of_object(
         item,
@@ -168,12 +167,12 @@ def _item_json(
     )
 
 
-def _judge_json(item: TaskItem, grade: GradeResult) -> dict[str, Any]:
+def _judge_json(item: TaskItem, grade: GradeResult) -> JsonObject:
     """Return the judge's verdict on a check or a bullet."""
     score, reason = grade.score, grade.reason
     if item.item is not None:
         listed = grade.details.get("items", [])
-        bullet: dict[str, Any] = next((row for row in listed if row.get("id") == item.item), {})
+        bullet: JsonObject = next((row for row in listed if row.get("id") == item.item), {})
         score = None if item.judged is None else float(item.judged)
         reason = str(bullet.get("critique") or "")
     return JudgedItem.of(passed=item.judged, score=score, reason=reason)

@@ -1,7 +1,8 @@
 """Reviews of executions: list, say, withdraw."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from pydantic import Field
@@ -12,6 +13,7 @@ from rest_framework.response import Response
 from evals_app.engine.specs.base_spec import Spec
 from evals_app.models import Execution, GradeResult, Review
 from evals_app.reports.answers import run_answers
+from evals_app.reports.answers.run_answers import Row
 from evals_app.reports.answers.run_json import review_json
 from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import RunId, read_body
@@ -36,6 +38,7 @@ from evals_app.runs.reviews.reviewing import (
     review_grade,
     withdraw,
 )
+from fixtures_app.ground.strict_json import JsonObject
 
 _SEEING = "evals_app.view_execution"
 
@@ -44,27 +47,27 @@ class GivenReview(Spec):
     """What a person says of a grade, of a bullet of its rubric, or of the execution."""
 
     kind: Literal["verdict", "not_the_agent", "comment"] = "verdict"
-    grade: Annotated[
-        RunId | None, Field(description="A verdict is about a grade, a comment may be.")
-    ] = None
-    item: Annotated[
-        int | None, Field(ge=0, le=10**6, description="The `id` of a bullet in its `details`.")
-    ] = None
-    passed: Annotated[
-        bool | None, Field(description="Whether the check passes; null: you cannot tell.")
-    ] = None
-    score: Annotated[
-        float | None,
-        Field(
-            ge=0, le=1, description="On a scale: your own score, which decides whether it passes."
-        ),
-    ] = None
-    reason: Annotated[
-        str, Field(max_length=MAX_CHARS, description="Required except for a verdict.")
-    ] = ""
-    task: Annotated[
-        RunId | None, Field(description="The task that asks for this verdict; see `review-tasks/`.")
-    ] = None
+    grade: RunId | None = Field(
+        default=None, description="A verdict is about a grade, a comment may be."
+    )
+    item: int | None = Field(
+        default=None, ge=0, le=10**6, description="The `id` of a bullet in its `details`."
+    )
+    passed: bool | None = Field(
+        default=None, description="Whether the check passes; null: you cannot tell."
+    )
+    score: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="On a scale: your own score, which decides whether it passes.",
+    )
+    reason: str = Field(
+        default="", max_length=MAX_CHARS, description="Required except for a verdict."
+    )
+    task: RunId | None = Field(
+        default=None, description="The task that asks for this verdict; see `review-tasks/`."
+    )
 
 
 @describe_get("executions_reviews", "List the reviews of an execution, withdrawn ones too", 404)
@@ -78,10 +81,10 @@ class ReviewEndpoint(ListEndpoint):
     queryset = Review.objects.none()  # for the schema
     answer = run_answers.ReviewJson
 
-    def get_queryset(self) -> QuerySet[Any, Any]:
+    def get_queryset(self) -> QuerySet[Review, Row]:
         return review_rows().filter(execution=_execution(self.kwargs["pk"]))
 
-    def row_json(self, row: Any) -> dict[str, Any]:
+    def row_json(self, row: Row) -> JsonObject:
         return review_json(row)
 
     @extend_schema(
@@ -127,7 +130,7 @@ class OneReview(Endpoint):
 
 
 def _write_review(
-    body: GivenReview, execution: Execution, grade: GradeResult | None, by: Any
+    body: GivenReview, execution: Execution, grade: GradeResult | None, by: User
 ) -> Review:
     if body.kind == "comment":
         return comment(execution, by=by, reason=body.reason, grade=grade)
@@ -149,5 +152,5 @@ def _execution(pk: int) -> Execution:
     return find_or_404(Execution.objects.defer("summary", "turn_ms"), pk=pk)
 
 
-def _answer(pk: int) -> dict[str, Any]:
+def _answer(pk: int) -> JsonObject:
     return review_json(review_rows().get(pk=pk))

@@ -1,6 +1,6 @@
 """The history of a case, read over REST."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.http import Http404
 from rest_framework.request import Request
@@ -14,6 +14,7 @@ from evals_app.requests.endpoint import ListEndpoint, describe_get, only_keys, w
 from evals_app.requests.filters import HistoryFilters
 from evals_app.requests.pagination import NewestRunFirst
 from evals_app.runs.reading.case_history import HistoryEntry, OfSuite, entries_of, entry_json
+from fixtures_app.ground.strict_json import JsonObject
 
 
 @describe_get("suites_case_history", "Read the history of a case", 404)
@@ -26,11 +27,11 @@ class CaseHistory(ListEndpoint):
     filterset_class = HistoryFilters
     pagination_class = NewestRunFirst
 
-    def row_json(self, row: HistoryEntry) -> dict[str, Any]:
+    def row_json(self, row: HistoryEntry) -> JsonObject:
         return entry_json(row)
 
-    def get(self, request: Request, **kwargs: Any) -> Response:
-        suite = OfSuite.find(kwargs["slug"])
+    def get(self, request: Request, **kwargs: object) -> Response:
+        suite = OfSuite.find(str(kwargs["slug"]))
         if suite is None:
             raise Http404
         results = self.filter_queryset(suite.results())

@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from django.contrib.auth.models import User
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -34,9 +35,6 @@ from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 from evals_app.runs.regrading.start_regrade import plan_regrade, regrade
 from evals_app.runs.starting.rerun import rerun
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 
 class RunAction(ABC, Endpoint):
     """An action on a run; the answer is the run afterwards, or the new one."""
@@ -45,7 +43,7 @@ class RunAction(ABC, Endpoint):
     body: ClassVar[type[Spec]] = Nothing
 
     @abstractmethod
-    def act(self, run: Run, body: Any, user: "User") -> Run | None:
+    def act(self, run: Run, body: Any, user: User) -> Run | None:
         """Carry out the action in the name of a user; return the new run that it starts."""
 
     def post(self, request: Request, pk: int) -> Response:
@@ -79,7 +77,7 @@ def _describe(
 class CancelRun(RunAction):
     """Stop a run."""
 
-    def act(self, run: Run, body: Nothing, user: "User") -> None:
+    def act(self, run: Run, body: Nothing, user: User) -> None:
         cancel_run(run)
 
 
@@ -95,7 +93,7 @@ class ResumeRun(RunAction):
 
     body = NewCeiling
 
-    def act(self, run: Run, body: NewCeiling, user: "User") -> None:
+    def act(self, run: Run, body: NewCeiling, user: User) -> None:
         resume_run(run, max_cost_usd=body.max_cost_usd)
 
 
@@ -108,7 +106,7 @@ class ResumeRun(RunAction):
 class RequeueRun(RunAction):
     """Put stuck executions of a run back in the queue."""
 
-    def act(self, run: Run, body: Nothing, user: "User") -> None:
+    def act(self, run: Run, body: Nothing, user: User) -> None:
         requeue(run)
 
 
@@ -118,7 +116,7 @@ class PinRun(RunAction):
 
     body = Pin
 
-    def act(self, run: Run, body: Pin, user: "User") -> None:
+    def act(self, run: Run, body: Pin, user: User) -> None:
         Run.objects.filter(pk=run.pk).update(is_pinned=body.is_pinned)
 
 
@@ -135,7 +133,7 @@ class BaselineRun(RunAction):
 
     body = AsBaseline
 
-    def act(self, run: Run, body: AsBaseline, user: "User") -> None:
+    def act(self, run: Run, body: AsBaseline, user: User) -> None:
         if body.is_baseline:
             set_baseline(run, by=user)
         else:
@@ -148,7 +146,7 @@ class RerunRun(RunAction):
 
     body = RerunCases
 
-    def act(self, run: Run, body: RerunCases, user: "User") -> Run:
+    def act(self, run: Run, body: RerunCases, user: User) -> Run:
         return rerun(run, by=user, **body.model_dump())
 
 
@@ -166,7 +164,7 @@ class Regrade(RunAction):
 
     body = RegradeRun
 
-    def act(self, run: Run, body: RegradeRun, user: "User") -> Run:
+    def act(self, run: Run, body: RegradeRun, user: User) -> Run:
         return regrade(run, by=user, **body.choices())
 
 

@@ -12,7 +12,13 @@ from rest_framework.response import Response
 
 from evals_app.models import Execution, Run
 from evals_app.reports.answers.forecasts import ForecastAnswer, forecast_json
-from evals_app.reports.answers.run_answers import ExecutionDetails, ExecutionRow, RunDetails, RunRow
+from evals_app.reports.answers.run_answers import (
+    ExecutionDetails,
+    ExecutionRow,
+    Row,
+    RunDetails,
+    RunRow,
+)
 from evals_app.reports.answers.run_json import execution_row_json, run_json
 from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import StartRun, read_body, suite_and_agent
@@ -42,6 +48,7 @@ from evals_app.runs.reading.run_readers import (
 )
 from evals_app.runs.starting.forecast import forecast
 from fixtures_app.ground.json_data import canonical
+from fixtures_app.ground.strict_json import JsonObject
 
 VIEW = Need(Scope.READ, "evals_app.view_run")
 RUN = Need(Scope.RUN, *RUNNING)
@@ -68,7 +75,7 @@ class Runs(ListEndpoint):
     answer = RunRow
     filterset_class = RunFilters
 
-    def row_json(self, row: Any) -> dict[str, Any]:
+    def row_json(self, row: Row) -> JsonObject:
         return run_json(row)
 
     @extend_schema(
@@ -117,7 +124,7 @@ class OneRun(OneEndpoint):
     answer = RunDetails
     parameters = ("fields", "wait")
 
-    def read(self, key: int) -> dict[str, Any] | None:
+    def read(self, key: int) -> JsonObject | None:
         return run_details(key)
 
     @extend_schema(
@@ -153,7 +160,7 @@ class OneRun(OneEndpoint):
         return get_conditional_response(request, etag=etag, response=answer) or answer
 
 
-def _state(pk: int) -> tuple[Any, ...] | None:
+def _state(pk: int) -> tuple[object, ...] | None:
     """Return what changes with every step of a run, read by one cheap query."""
     return Run.objects.filter(pk=pk).values_list(*_STEPS).first()
 
@@ -168,10 +175,10 @@ class RunExecutions(ListEndpoint):
     filterset_class = ExecutionFilters
     pagination_class = ByPosition
 
-    def get_queryset(self) -> QuerySet[Any, Any]:
+    def get_queryset(self) -> QuerySet[Execution, Row]:
         return execution_rows().filter(run=find_run(self.kwargs["pk"]))
 
-    def row_json(self, row: Any) -> dict[str, Any]:
+    def row_json(self, row: Row) -> JsonObject:
         return execution_row_json(row)
 
 
@@ -184,7 +191,7 @@ class OneExecution(OneEndpoint):
     needs: ClassVar = {"GET": Need(Scope.READ, "evals_app.view_execution")}
     answer = ExecutionDetails
 
-    def read(self, key: int) -> dict[str, Any] | None:
+    def read(self, key: int) -> JsonObject | None:
         return execution_details(key)
 
 

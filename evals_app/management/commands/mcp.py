@@ -15,8 +15,7 @@ from django.db import close_old_connections
 from evals_app.checks import FOR_COMMANDS
 from evals_app.engine.agents.tools.mcp_tools import MISSING
 from evals_app.management import usage_error
-from evals_app.mcp.server import is_installed
-from evals_app.mcp.streams import serve
+from evals_app.mcp.server import is_installed, serve_streams
 from evals_app.mcp.tool import Caller
 from evals_app.models import ApiToken
 from evals_app.requests.auth import note_use
@@ -61,7 +60,7 @@ class Command(BaseCommand):
             close_old_connections()  # a connection idle for hours may have been closed
             return who()
 
-        async_to_sync(serve)(fresh)
+        async_to_sync(serve_streams)(fresh)
 
 
 def _of_token(variable: str) -> Callable[[], Caller]:

@@ -119,7 +119,7 @@ class RowMapping:
         return elsewhere | self.in_rest | {column.name: column.info for column in self.columns}
 
     def to_mapping(
-        self, row: Model, values: Mapping[str, Any] = MappingProxyType({})
+        self, row: Model, values: Mapping[str, object] = MappingProxyType({})
     ) -> dict[str, Any]:
         """Return a row as a file would contain it.
 

@@ -67,7 +67,7 @@ def _attach(
     owners: Sequence[models.Model], name: str, back: str, rows: Iterable[models.Model]
 ) -> None:
     """Let `owner.NAME.all()` give its rows without a query, as a prefetch does."""
-    related: dict[Any, list[models.Model]] = {owner.pk: [] for owner in owners}
+    related: dict[object, list[models.Model]] = {owner.pk: [] for owner in owners}
     by_pk = {owner.pk: owner for owner in owners}
     for row in rows:
         owner_id = getattr(row, f"{back}_id")

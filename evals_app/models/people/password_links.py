@@ -63,6 +63,6 @@ class PasswordLink(models.Model):
         )
 
 
-def _digest(person: Any, token: str) -> str:
+def _digest(person: User, token: str) -> str:
     parts = "\n".join([token, str(person.pk), person.password, person.email])
     return salted_hmac("password link", parts, algorithm="sha256").hexdigest()

@@ -1,6 +1,5 @@
 """What people choose for themselves."""
 
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -22,7 +21,7 @@ class Profile(models.Model):
         return f"{self.user}: {self.time_zone}"
 
 
-def zone_of(person: Any) -> ZoneInfo | None:
+def zone_of(person: object) -> ZoneInfo | None:
     """Return the time zone that a person has chosen; None: they have not, or it is unknown here."""
     profile = getattr(person, "profile", None)
     if profile is None or profile.time_zone not in time_zones():

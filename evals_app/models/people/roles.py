@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps as installed_apps
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.db.models import Q, QuerySet
 
 _APPS = ("evals_app", "fixtures_app", "auth")
@@ -111,14 +111,14 @@ def rights_of(person: User) -> set[str]:
     return _names(Permission.objects.filter(Q(user=person) | Q(group__user=person)))
 
 
-def may_manage(manager: Any, person: User) -> bool:
+def may_manage(manager: User | AnonymousUser, person: User) -> bool:
     """Whether someone has all rights of a person."""
     if manager.is_superuser:
         return True
     return not person.is_superuser and manager.has_perms(rights_of(person))
 
 
-def roles_to_give(giver: Any) -> QuerySet[Group]:
+def roles_to_give(giver: User | AnonymousUser) -> QuerySet[Group]:
     """Return the groups whose rights the giver has, too."""
     groups = Group.objects.order_by("pk")
     if giver.is_superuser:

@@ -74,11 +74,7 @@ class Schedule(models.Model):
 
     @property
     def rhythm(self) -> Rhythm:
-        """When it is due.
-
-        Raises:
-            ValidationError: it cannot be read here, for example if its time zone is unknown.
-        """
+        """When it is due; a ValidationError, for example if its time zone is unknown here."""
         return Rhythm.model_validate({name: getattr(self, name) for name in RHYTHM})
 
     def choices(self) -> dict[str, Any]:

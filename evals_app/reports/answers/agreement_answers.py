@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from pydantic import Field
 
@@ -101,7 +100,7 @@ def calibration_json(
     *,
     blind: int,
     disagreements: Sequence[Json],
-    **more: Any,
+    **more: object,
 ) -> Json:
     """Return a calibration."""
     return YardstickDetails.of_object(

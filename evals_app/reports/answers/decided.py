@@ -1,8 +1,5 @@
 """Results with the decisions of people, in words and as answers."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from evals_app.reports.answers.run_answers import Json, ReviewedExecution, ReviewedRun, Row
 from evals_app.reports.words.figures import count_text
 from evals_app.reports.words.shares import share_of_cases
@@ -13,19 +10,19 @@ REVIEWED_COLUMNS = ("reviewed__verdict", "reviewed__cause", "reviewed__reason", 
 _COUNTS = ("passed", "failed", "errored", "measured")
 
 
-def counts_with_people(reviewed: Mapping[str, Any]) -> str:
+def counts_with_people(reviewed: Row) -> str:
     """Write how executions ended with the decisions of people: 25 passed, 5 failed; else nothing."""
     return ", ".join(f"{reviewed[kind]:,} {kind}" for kind in _COUNTS if reviewed.get(kind))
 
 
-def share_with_people(run: Mapping[str, Any], reviewed: Mapping[str, Any]) -> str:
+def share_with_people(run: Row, reviewed: Row) -> str:
     """Write the share of cases that passed, and what it is with the decisions of people."""
     recorded = share_of_cases(run)
     decided = share_of_cases(reviewed) if reviewed else recorded
     return recorded if decided == recorded else f"{recorded}; {decided} {WITH_PEOPLE}"
 
 
-def people_note(reviewed: Mapping[str, Any]) -> str:
+def people_note(reviewed: Row) -> str:
     """Return a sentence on what people made of a run; nothing if they changed no grade."""
     if not reviewed:
         return ""
@@ -44,7 +41,7 @@ def verdict_with_people(execution: Row) -> str:
     return f"{reviewed['verdict']} {WITH_PEOPLE}. {reviewed['reason'] or ''}".rstrip()
 
 
-def reviewed_run_json(reviewed: Mapping[str, Any]) -> Json | None:
+def reviewed_run_json(reviewed: Row) -> Json | None:
     """Return the result of a run with the decisions of people; None if they changed no grade."""
     if not reviewed:
         return None

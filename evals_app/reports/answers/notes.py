@@ -1,10 +1,8 @@
 """What to read with the verdict of a run, because it makes the verdict mean less."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from evals_app.reports.answers.decided import people_note
 from evals_app.reports.answers.losses import losses_note
+from evals_app.reports.answers.run_answers import Row
 from evals_app.reports.words.judges import has_script
 from evals_app.reports.words.regrading import regraded_in_words
 
@@ -16,7 +14,7 @@ _CEILINGS = {
 }
 
 
-def run_notes(run: Mapping[str, Any]) -> list[str]:
+def run_notes(run: Row) -> list[str]:
     """Return sentences about a run; none if its verdict is that of its whole suite."""
     notes = []
     if run["is_scripted"]:

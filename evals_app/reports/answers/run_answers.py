@@ -40,11 +40,11 @@ class Answer(BaseModel):
     model_config = ConfigDict(model_title_generator=lambda model: schema_name(model.__name__))
 
     @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
         cls.KEYS = tuple(cls.model_fields)
 
     @classmethod
-    def of(cls, row: Row = _NOTHING, **values: Any) -> Json:
+    def of(cls, row: Row = _NOTHING, /, **values: object) -> Json:
         """Return the answer: `values`, and for all other keys the columns of the same names."""
         return {
             key: _round_duration(key, values[key] if key in values else in_json(row[key]))
@@ -52,7 +52,7 @@ class Answer(BaseModel):
         }
 
     @classmethod
-    def of_object(cls, source: object, **values: Any) -> Json:
+    def of_object(cls, source: object, /, **values: object) -> Json:
         """Return the answer: `values`, and for all other keys the attributes of the same names."""
         row = {key: getattr(source, key) for key in cls.KEYS if key not in values}
         return cls.of(row, **values)
@@ -68,7 +68,7 @@ def in_json(value: Any) -> Any:
     return _IN_JSON[kind](value) if (kind := type(value)) in _IN_JSON else value
 
 
-def _round_duration(key: str, value: Any) -> Any:
+def _round_duration(key: str, value: object) -> object:
     """Return a duration to the microsecond: what a clock adds to that is noise."""
     return round(value, 3) if key.endswith("_ms") and isinstance(value, float) else value
 
@@ -522,7 +522,7 @@ class ToolCallJson(Answer):
     message: int = Field(description="Which of `messages` made it, from 0.")
     name: str
     args: JsonObject
-    result: Any
+    result: object
     error: str | None
     duration_ms: float | None = Field(description="null: the agent does not report it.")
 

@@ -7,7 +7,7 @@ unknown is null, never 0. `answers` has the keys.
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from evals_app.engine.verdicts.limits import LIMITS
 from evals_app.engine.verdicts.run_summary import RunVerdict
@@ -181,7 +181,7 @@ def _sum(values: Iterable[_Number | None]) -> _Number | None:
     return None if None in known else sum(known)  # type: ignore[arg-type, return-value]  # no None
 
 
-def json_pieces(value: Any, *, indent: str = "") -> Iterator[str]:
+def json_pieces(value: object, *, indent: str = "") -> Iterator[str]:
     """Write JSON piece by piece, an iterator as a list.
 
     Together the pieces are the same as `json.dumps` with an indent of 2.

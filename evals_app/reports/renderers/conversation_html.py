@@ -1,7 +1,6 @@
 """One conversation as HTML: messages, tool calls, checks with their evidence, and changed data."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from evals_app.reports.answers.run_answers import Json
 from evals_app.reports.renderers.conversations import (
@@ -107,5 +106,5 @@ def _check(grade: Json, *, scale: str) -> list[Markup]:
     ]
 
 
-def _json(value: Any) -> Markup:
+def _json(value: object) -> Markup:
     return tag("pre", json_text(value))

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.answers.decided import verdict_with_people
@@ -80,7 +79,7 @@ def quote_of(evidence: Json) -> str:
     return f"“{evidence['quote']}”{missing}"
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Write a value as indented JSON, or a text as it is."""
     text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
     if len(text) <= MAX_JSON:

@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from evals_app.reports.answers.notes import run_notes
 from evals_app.reports.answers.run_answers import Json
@@ -179,7 +178,7 @@ def _quote(text: str) -> str:
     return "\n".join(f"> {escape_text(line)}  " for line in text.splitlines() or [""])
 
 
-def _code(value: Any) -> str:
+def _code(value: object) -> str:
     """Return JSON, or a text as it is, in a fence that it cannot close."""
     text = json_text(value)
     fence = "`" * max([3, *(len(marks) + 1 for marks in re.findall("`+", text))])

@@ -6,14 +6,13 @@ Ant and of Jenkins, which both demand numbers where nothing is known: such a tim
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.answers.decided import verdict_with_people
 from evals_app.reports.answers.losses import TITLE, loss_lines
 from evals_app.reports.answers.notes import run_notes
-from evals_app.reports.answers.run_answers import Json
+from evals_app.reports.answers.run_answers import Json, Row
 from evals_app.reports.renderers.results import WENT_WRONG, Outcome, Results, outcome, trial_name
 from evals_app.reports.words.characters import legal
 from evals_app.reports.words.figures import score_text, token_sum
@@ -129,11 +128,11 @@ def _in_words(execution: Json) -> str:
     return "\n".join([*lines, f"  {execution['url']}"] if execution["url"] else lines)
 
 
-def _gate_outcome(gate: Mapping[str, Any]) -> Outcome:
+def _gate_outcome(gate: Row) -> Outcome:
     return _GATES[gate["passed"]] if is_applied(gate) else "not_run"
 
 
-def _gate(run: Json, gate: Mapping[str, Any]) -> str:
+def _gate(run: Json, gate: Row) -> str:
     sentence, actual = gate_texts(gate, scale=run["score_scale"])
     message = f"Actual: {actual}. {gate['reason'] or ''}".rstrip()
     result = _gate_outcome(gate)

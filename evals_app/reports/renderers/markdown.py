@@ -4,14 +4,13 @@ Text of agents and people is escaped: it can neither break a table nor become ma
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.answers.decided import verdict_with_people
 from evals_app.reports.answers.losses import TITLE, loss_lines
 from evals_app.reports.answers.notes import run_notes
-from evals_app.reports.answers.run_answers import Json
+from evals_app.reports.answers.run_answers import Json, Row
 from evals_app.reports.renderers.results import Results, trial_name
 from evals_app.reports.words.figures import (
     UNKNOWN,
@@ -89,7 +88,7 @@ def _outcome(run: Json) -> list[str]:
     return [*lines, *(f"> {escape_text(note)}" for note in run_notes(run))]
 
 
-def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
+def _facts(run: Row, *, scale: str) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
         ("Agent", escape_text(run["agent_name"])),
         ("Model", escape_text(run.get("model") or UNKNOWN)),
@@ -111,7 +110,7 @@ def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
     return rows
 
 
-def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
+def _gates(gates: Sequence[Row], *, scale: str) -> list[str]:
     rows = []
     for gate in gates:
         sign = {True: "✅", False: "❌", None: "❔"}[gate["passed"]] if is_applied(gate) else "⚪"
@@ -122,12 +121,12 @@ def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
     return ["## Gates", table(("Gate", "Actual", ""), rows)] if rows else []
 
 
-def _losses(run: Mapping[str, Any]) -> list[str]:
+def _losses(run: Row) -> list[str]:
     lines = [f"- {escape_text(line)}" for line in loss_lines(run["losses"])]
     return [f"## {TITLE}", "\n".join(lines)] if lines else []
 
 
-def _noise(checks: Sequence[Mapping[str, Any]]) -> list[str]:
+def _noise(checks: Sequence[Row]) -> list[str]:
     rows = [tuple(map(escape_text, row)) for row in steadiness_rows(checks)]
     return ["## How steady is the judge", table(STEADINESS_HEADS, rows)] if rows else []
 
@@ -188,7 +187,7 @@ def _executions(results: Results) -> Iterator[str]:
     yield from _section("Executions", head, rows)
 
 
-def link_to(execution: Mapping[str, Any]) -> str:
+def link_to(execution: Row) -> str:
     """Return the name of an execution, as a link if it has an address."""
     name = escape_text(trial_name(execution))
     return f"[{name}](<{execution['url']}>)" if execution.get("url") else name

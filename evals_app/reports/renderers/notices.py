@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.answers.run_answers import Json, in_json
@@ -127,7 +127,7 @@ def slack_json(notice: Notice) -> Json:
         if url
     ]
     context = " · ".join([_escape(_details(notice)), *links])
-    blocks: list[dict[str, Any]] = [
+    blocks: list[object] = [
         {"type": "section", "text": {"type": "mrkdwn", "text": section[:_MAX_CHARS]}}
         for section in sections
     ]

@@ -207,7 +207,7 @@ class _Writer:
         name: str,
         began: int,
         ended: int,
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, object],
         *,
         span_id: str = "",
         parent: str = "",
@@ -248,7 +248,7 @@ def _message(role: str, text: str, *, reasoning: str = "") -> str:
     return json.dumps([{"role": role, "parts": parts}])
 
 
-def _attributes(values: Mapping[str, Any]) -> list[JsonObject]:
+def _attributes(values: Mapping[str, object]) -> list[JsonObject]:
     """Write attributes; unknown ones are left out."""
     return [
         {"key": key, "value": _value(value)}
@@ -257,7 +257,7 @@ def _attributes(values: Mapping[str, Any]) -> list[JsonObject]:
     ]
 
 
-def _value(value: Any) -> JsonObject:
+def _value(value: object) -> JsonObject:
     if isinstance(value, int):
         return {"intValue": str(value)}
     if isinstance(value, float):

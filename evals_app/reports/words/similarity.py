@@ -8,7 +8,7 @@ STAND_IN = "Stand-in similarity"
 DIFFERENTLY = "measured differently"
 
 
-def similarity_json(run: Mapping[str, Any]) -> dict[str, Any] | None:
+def similarity_json(run: Mapping[str, Any]) -> dict[str, object] | None:
     """Return the method and whether it replaces embeddings; None if no texts are compared."""
     if not run["similarity"]:
         return None

@@ -1,6 +1,7 @@
 """Tokens and costs of a run, in words: all of them, or how many at least."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from evals_app.engine.llm.pricing import usd_text
@@ -64,5 +65,5 @@ def _count(exact: int | None, least: float | None) -> str:
     return f"at least {least:,.0f}" if least else "unknown"
 
 
-def _usd(exact: Any, least: float) -> str:
+def _usd(exact: float | Decimal | None, least: float) -> str:
     return f"at least {usd_text(least)}" if exact is None and least else usd_text(exact)

@@ -34,6 +34,7 @@ from evals_app.runs.reading.facts import CHUNK, facts_of, with_rules_of
 from evals_app.runs.retests.rounds import advance_safely
 from evals_app.runs.reviews.decisions import UndecidableError, write_run
 from evals_app.runs.reviews.reviewing import carry_reviews
+from fixtures_app.ground.strict_json import JsonObject
 
 log = logging.getLogger(__name__)
 
@@ -231,7 +232,7 @@ def _cached_answers(run: Run) -> str:
     return _CACHED.format(**counts) + (_WHICH if counts["found"] else "")
 
 
-def _sums(run: Run) -> tuple[dict[str, Any], dict[str, float]]:
+def _sums(run: Run) -> tuple[dict[str, object], dict[str, float]]:
     """Return sums of tokens and cost, None if any is unknown, and the sums of known ones."""
     finished = run.executions.filter(status=Execution.Status.FINISHED)
     counted = {name: of_each_conversation(name) for name in TOTALS}
@@ -266,7 +267,7 @@ def rubric_items(run: Run) -> dict[str, int] | None:
     return {"met": counts["met"], "missed": missed, "undecided": counts["undecided"]}
 
 
-def judge_noise(run: Run) -> list[dict[str, Any]] | None:
+def judge_noise(run: Run) -> list[JsonObject] | None:
     """Return how steadily each judged check was graded; None unless the run grades repeatedly."""
     if run.regrading.get("trials", 1) == 1:
         return None

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
@@ -245,7 +245,7 @@ def _answers(words: Sequence[HumanVerdict]) -> tuple[list[GradedAnswer], int]:
     An answer that was graded several times is one answer: the newest grade counts, and the reviews
     of all its grades. `words` are the reviews under one criterion, newest first.
     """
-    by_answer: dict[Any, list[HumanVerdict]] = defaultdict(list)
+    by_answer: dict[tuple[int, int | None], list[HumanVerdict]] = defaultdict(list)
     for word in words:
         by_answer[word.source or word.execution, word.place.turn].append(word)
     answers, ties = [], 0

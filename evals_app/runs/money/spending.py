@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Iterator
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db.models import Max, Min, Q, Sum
 
 from evals_app.models import Spending
@@ -12,9 +13,6 @@ from evals_app.reports.answers.spending import By, SpentAmount
 from evals_app.runs.ground.ledger import today
 from evals_app.runs.money.ceilings import in_month, next_month
 from fixtures_app.ground.quoting import cut_middle
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 WAYS: tuple[By, ...] = get_args(By)
 _COLUMNS: dict[By, str] = {
@@ -52,7 +50,7 @@ def months() -> list[date]:
     return known[::-1]
 
 
-def spending(first: date, *, by: By, reader: "User | None" = None) -> list[SpentAmount]:
+def spending(first: date, *, by: By, reader: User | None = None) -> list[SpentAmount]:
     """Return what was spent in the month from `first`: days in order, anything else by amount.
 
     Only those who may view users read what others spent; a reader of None reads all.
@@ -79,7 +77,7 @@ def spending(first: date, *, by: By, reader: "User | None" = None) -> list[Spent
     return sorted(some, key=lambda row: (-row.spent_usd, row.name))
 
 
-def sees_all(reader: "User | None") -> bool:
+def sees_all(reader: User | None) -> bool:
     """Whether a reader reads what others spent."""
     return reader is None or reader.has_perm("auth.view_user")
 

@@ -275,11 +275,7 @@ def _kill_group(group: int, signum: int) -> bool:
 def look_after(
     cluster: LocalCluster, *, stop: Interrupted, is_over: Callable[[], bool] = lambda: False
 ) -> None:
-    """Keep a cluster running until it has ended or a signal arrives.
-
-    Raises:
-        CannotWorkError: its processes died too often.
-    """
+    """Keep a cluster running until it has ended, died too often, or a signal arrives."""
     while not stop and not is_over():
         cluster.tick()
         time.sleep(TICK_S)

@@ -240,7 +240,9 @@ class _Differences:
             return None
 
 
-def _texts(rows: QuerySet[Any], *keys: str) -> dict[tuple[Any, ...], str]:
+def _texts(
+    rows: QuerySet[Snapshot] | QuerySet[SnapshotCase], *keys: str
+) -> dict[tuple[object, ...], str]:
     return {tuple(key): content for *key, content in rows.values_list(*keys, "content")}
 
 

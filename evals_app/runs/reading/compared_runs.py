@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.models import BigIntegerField
 
@@ -175,7 +175,7 @@ def changed_checks(
     return changed
 
 
-def comparison_json(comparison: Comparison, cases: Iterable[ComparedCase], **page: Any) -> Json:
+def comparison_json(comparison: Comparison, cases: Iterable[ComparedCase], **page: object) -> Json:
     """Return a comparison as REST answers it; `page` is the part of the cases to include."""
     cases = list(cases)
     checks = changed_checks(comparison, cases)

@@ -1,7 +1,6 @@
 """The inputs of a run's summary: the rules that it was started with, and its rows."""
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
 
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.suites.suite_spec import GatesSpec, SuiteSpec
@@ -14,7 +13,7 @@ CHUNK = 2000  # rows read at once
 
 def with_rules_of(run: Run, suite: SuiteSpec) -> SuiteSpec:
     """Return a suite with the rules that apply to a run of it."""
-    rules: dict[str, Any] = {"gates": gates_of(run, suite)}
+    rules: dict[str, object] = {"gates": gates_of(run, suite)}
     if run.settlement_id is not None:  # a part proves nothing about the whole
         rules = {"gates": GatesSpec(), "run_rule": "all_cases"}
     return suite.model_copy(update=rules)

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.fields.json import KT
@@ -45,15 +44,15 @@ CASES_AT_ONCE = 2000
 _GROUP = ("position", "case")
 
 
-def run_rows() -> QuerySet[Run, dict[str, Any]]:
+def run_rows() -> QuerySet[Run, Row]:
     """Return runs as `run_json` takes them, without their summaries."""
-    rows: QuerySet[Run, dict[str, Any]] = Run.objects.values(*RUN_COLUMNS)
+    rows: QuerySet[Run, Row] = Run.objects.values(*RUN_COLUMNS)
     return rows
 
 
-def execution_rows() -> QuerySet[Execution, dict[str, Any]]:
+def execution_rows() -> QuerySet[Execution, Row]:
     """Return executions as `execution_row_json` takes them."""
-    rows: QuerySet[Execution, dict[str, Any]] = Execution.objects.values(*EXECUTION_COLUMNS)
+    rows: QuerySet[Execution, Row] = Execution.objects.values(*EXECUTION_COLUMNS)
     return rows
 
 
@@ -81,18 +80,18 @@ def _tokens_of_cases(run_id: int) -> Iterator[Row]:
         for name, where in counted.items()
     }
     sums = {name: Sum(name, filter=where) for name, where in counted.items()}
-    cases: QuerySet[Execution, dict[str, Any]] = Execution.objects.values(*_GROUP)
+    cases: QuerySet[Execution, Row] = Execution.objects.values(*_GROUP)
     rows = cases.filter(run=run_id).annotate(**unknown).annotate(**sums)
     for row in rows.order_by("position").iterator(CASES_AT_ONCE):
         yield {name: None if row[f"unknown_{name}"] else row[name] for name in TOKEN_COLUMNS}
 
 
-def settlement_rows() -> QuerySet[Settlement, dict[str, Any]]:
+def settlement_rows() -> QuerySet[Settlement, Row]:
     """Return settlements as `settlement_json` takes them, without their cases."""
     runs = Run.objects.filter(settlement=OuterRef("pk")).order_by()
     spent = runs.values("settlement").annotate(sum=Sum("spent_usd")).values("sum")
     settlements = Settlement.objects.annotate(spent_usd=Subquery(spent))
-    rows: QuerySet[Settlement, dict[str, Any]] = settlements.values(*SETTLEMENT_COLUMNS)
+    rows: QuerySet[Settlement, Row] = settlements.values(*SETTLEMENT_COLUMNS)
     return rows
 
 
@@ -148,9 +147,9 @@ def _whole(rows: Iterable[Row]) -> Iterator[Json]:
         yield execution_json(row, grades=grades[row["id"]], reviews=reviews[row["id"]], trial=trial)
 
 
-def review_rows() -> QuerySet[Review, dict[str, Any]]:
+def review_rows() -> QuerySet[Review, Row]:
     """Return reviews as `review_json` takes them, oldest first."""
-    rows: QuerySet[Review, dict[str, Any]] = Review.objects.values(*REVIEW_COLUMNS)
+    rows: QuerySet[Review, Row] = Review.objects.values(*REVIEW_COLUMNS)
     return rows.order_by("pk")
 
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from django.contrib.auth.models import User
 
 from evals_app.engine.forecast.run_forecast import Forecast
 from evals_app.models import Run
@@ -10,9 +12,6 @@ from evals_app.runs.judges.calibration import Calibration
 from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 from evals_app.runs.regrading.start_regrade import plan_regrade, regrade
 from evals_app.runs.starting.freeze import CannotStartError
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 MAX_RUNS = 5  # with labels, the newest: each gets a run of its own
 
@@ -33,11 +32,7 @@ class Started(NamedTuple):
 
 
 def plan_relabelling(calibration: Calibration, *, by: int | None) -> Relabelling:
-    """Find out what grading the labelled answers again would take.
-
-    Raises:
-        CannotStartError: none of them can be graded.
-    """
+    """Forecast grading the labelled answers again, or raise CannotStartError if none can be."""
     plan = Relabelling([], 0, [])
     for run, executions in _sources(calibration):
         try:
@@ -52,7 +47,7 @@ def plan_relabelling(calibration: Calibration, *, by: int | None) -> Relabelling
 
 
 def start_relabelling(
-    calibration: Calibration, *, by: "User | None", max_cost_usd: Decimal | None = None
+    calibration: Calibration, *, by: User | None, max_cost_usd: Decimal | None = None
 ) -> Started:
     """Start a run for each of the newest runs with labels; `max_cost_usd` is the ceiling of each.
 

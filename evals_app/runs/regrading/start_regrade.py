@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from django.contrib.auth.models import User
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.db.models.functions import Coalesce
 from pydantic import ValidationError
@@ -36,9 +37,6 @@ from evals_app.runs.starting.similarity import TextComparison
 from evals_app.runs.starting.start_run import PlannedExecution, create_run
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.ground.words import near
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 Version = Literal["current", "as_it_was"]
 
@@ -94,13 +92,9 @@ class RegradePlan:
 
 
 def regrade(
-    run: Run, *, by: "User | None" = None, max_cost_usd: Decimal | None = None, **choices: Any
+    run: Run, *, by: User | None = None, max_cost_usd: Decimal | None = None, **choices: Any
 ) -> Run:
-    """Start a run that grades conversations of another one again; `choices` as for `plan_regrade`.
-
-    Raises:
-        CannotStartError: there is nothing to grade, or something is missing.
-    """
+    """Start a run that grades conversations of another one again, as `plan_regrade` finds out."""
     user = by.pk if by else None
     with plan_regrade(run, by=user, max_cost_usd=max_cost_usd, **choices) as regrading:
         frozen = regrading.frozen

@@ -7,8 +7,8 @@ that locks the settlement evaluates a look; the first to write the key of a run 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from pydantic import ValidationError
@@ -29,12 +29,9 @@ from evals_app.runs.retests.candidates import SettlementPlan, positions_of, pric
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.start_run import create_run
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 
 def start_settlement(
-    plan: SettlementPlan, *, max_cost_usd: Decimal | None = None, by: "User | None" = None
+    plan: SettlementPlan, *, max_cost_usd: Decimal | None = None, by: User | None = None
 ) -> Settlement:
     """Start the first look; all runs together stay below the ceiling.
 

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from pydantic import ValidationError
 
@@ -50,7 +50,7 @@ class UndecidableError(CannotError):
     """The verdict of an execution cannot be computed."""
 
 
-def counting_reviews(executions: Iterable[int]) -> Any:
+def counting_reviews(executions: Iterable[int]) -> QuerySet[Review]:
     """Return the reviews of executions that may change verdicts, oldest first."""
     current = Review.objects.filter(withdrawn_at=None, is_label=False, kind__in=_COUNTED)
     return current.filter(execution__in=executions).order_by("pk")

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
@@ -21,9 +22,6 @@ from evals_app.models import GradeResult, Review, ReviewItem, ReviewTask, Run
 from evals_app.reports.answers.review_tasks import TaskItem, TaskProgress, progress_of
 from evals_app.runs.judges.criteria import bullet_text
 from evals_app.runs.reviews.reviewing import REVIEWING, review_grade
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 USUAL_COUNT = 30
 MAX_ITEMS = 200  # of a task
@@ -41,6 +39,10 @@ _VERDICTS = (Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED)
 _OUTCOMES: dict[bool | None, Outcome] = {True: "passed", False: "failed", None: "ungraded"}
 
 
+# Columns of a grade, as `_decided_grades` reads them.
+_Graded = tuple[Any, ...]
+
+
 class CannotCheckError(CannotError):
     """A task cannot be created."""
 
@@ -48,7 +50,7 @@ class CannotCheckError(CannotError):
 # Who may
 
 
-def people_who_may_review() -> QuerySet["User"]:
+def people_who_may_review() -> QuerySet[User]:
     """Return the people that a task can be assigned to."""
     people: Any = get_user_model()._default_manager  # noqa: SLF001 - how Django names it
     may_see, may_review = (people.with_perm(name, backend=_BACKEND) for name in CHECKING)
@@ -56,7 +58,7 @@ def people_who_may_review() -> QuerySet["User"]:
     return both.order_by("username")
 
 
-def visible_tasks(user: Any) -> QuerySet[ReviewTask]:
+def visible_tasks(user: User | AnonymousUser) -> QuerySet[ReviewTask]:
     """Return the tasks that a person may see: their own, and those assigned to no one."""
     tasks = ReviewTask.objects.all()
     if not user.has_perm(SEEING):
@@ -64,11 +66,11 @@ def visible_tasks(user: Any) -> QuerySet[ReviewTask]:
     if user.is_superuser:
         return tasks
     given = ReviewTask.people.through.objects.all()
-    mine = Q(created_by=user) | Q(pk__in=given.filter(user=user).values("reviewtask"))
+    mine = Q(created_by=user.pk) | Q(pk__in=given.filter(user=user.pk).values("reviewtask"))
     return tasks.filter(mine | ~Q(pk__in=given.values("reviewtask")))
 
 
-def may_answer(task: ReviewTask, user: Any) -> bool:
+def may_answer(task: ReviewTask, user: User | AnonymousUser) -> bool:
     """Whether a person may work on a task."""
     if task.closed_at is not None or not user.has_perms(CHECKING):
         return False
@@ -76,7 +78,7 @@ def may_answer(task: ReviewTask, user: Any) -> bool:
     return not people or user.pk in people
 
 
-def may_close(task: ReviewTask, user: Any) -> bool:
+def may_close(task: ReviewTask, user: User | AnonymousUser) -> bool:
     """Whether a person who sees a task may close it."""
     return task.closed_at is None and bool(user.has_perms(CHECKING))
 
@@ -87,8 +89,8 @@ def may_close(task: ReviewTask, user: Any) -> bool:
 def create_task(
     run: Run,
     *,
-    by: "User",
-    people: Collection["User"] = (),
+    by: User,
+    people: Collection[User] = (),
     count: int = USUAL_COUNT,
     only_judged: bool = True,
     checks: Collection[str] | None = None,
@@ -124,7 +126,7 @@ def create_task(
     return task
 
 
-def close_task(task: ReviewTask, *, by: "User") -> bool:
+def close_task(task: ReviewTask, *, by: User) -> bool:
     """Close a task; return whether it was open."""
     still_open = ReviewTask.objects.filter(pk=task.pk, closed_at=None)
     with transaction.atomic():
@@ -144,7 +146,7 @@ def checkable(
     run: Run, *, only_judged: bool = True, seed: str, most: int = MAX_EXECUTIONS
 ) -> list[SampleCandidate]:
     """Return the grades that people could check; of a run with more than `most` executions, a sample."""
-    rows: list[tuple[Any, ...]] = []
+    rows: list[_Graded] = []
     keys = _executions(run, seed=seed, most=most)
     for start in range(0, len(keys), _AT_ONCE):
         rows += _decided_grades(keys[start : start + _AT_ONCE], only_judged=only_judged)
@@ -172,7 +174,7 @@ def _executions(run: Run, *, seed: str, most: int) -> list[int]:
     return keys
 
 
-def _decided_grades(keys: Sequence[int], *, only_judged: bool) -> Iterator[tuple[Any, ...]]:
+def _decided_grades(keys: Sequence[int], *, only_judged: bool) -> Iterator[_Graded]:
     rows = GradeResult.objects.filter(
         execution__in=keys, status__in=[GradeStatus.OK, GradeStatus.UNGRADED]
     ).exclude(family="limit")
@@ -188,7 +190,7 @@ def _items_of(rubrics: Sequence[int]) -> Iterator[tuple[int, Any]]:
         yield from rows.values_list("pk", "details__items")
 
 
-def _candidates(row: tuple[Any, ...], items: dict[int, Any]) -> Iterator[SampleCandidate]:
+def _candidates(row: _Graded, items: dict[int, Any]) -> Iterator[SampleCandidate]:
     pk, case, label, passed, status, cause, score, threshold, scale, flags = row
     flags = flags or ()
     if scale == "rubric":
@@ -217,7 +219,7 @@ def _candidates(row: tuple[Any, ...], items: dict[int, Any]) -> Iterator[SampleC
         )
 
 
-def _against_verdict(listed: Iterable[Any]) -> set[Any]:
+def _against_verdict(listed: Iterable[object]) -> set[object]:
     """Return the bullets whose critique contradicts their verdict."""
     verdicts = {"pass": True, "fail": False}
     return {
@@ -247,7 +249,7 @@ def _draw_fresh(
     return drawn
 
 
-def _refuse(run: Run, people: Iterable["User"], count: int) -> None:
+def _refuse(run: Run, people: Iterable[User], count: int) -> None:
     if run.is_open:
         raise CannotCheckError(f"Run {run.pk} has not ended.")
     if run.pruned_at is not None:
@@ -276,11 +278,11 @@ def _nothing_to_check(*, only_judged: bool) -> str:
     return "No check passed or failed in this run, so there is nothing to check."
 
 
-def _note(task: ReviewTask, by: "User", flag: int, message: str) -> None:
+def _note(task: ReviewTask, by: User, flag: int, message: str) -> None:
     LogEntry.objects.log_actions(by.pk, [task], flag, change_message=message, single_object=True)
 
 
-def shown_name(person: Any) -> str:
+def shown_name(person: User) -> str:
     """Return a person's name as pages show it."""
     return str(person.get_full_name() or person.get_username())
 
@@ -382,7 +384,7 @@ def _current(reviews: QuerySet[Review]) -> QuerySet[Review]:
     return reviews.filter(kind=Review.Kind.VERDICT, withdrawn_at=None, is_label=False)
 
 
-def asked_item(task: int, *, grade: GradeResult, item: int | None, of: "User") -> ReviewItem | None:
+def asked_item(task: int, *, grade: GradeResult, item: int | None, of: User) -> ReviewItem | None:
     """Return the item of a task that asks a person about a grade; None if it does not."""
     rows = ReviewItem.objects.filter(task=task, task__in=visible_tasks(of), grade=grade, item=item)
     row = rows.select_related("task").first()
@@ -395,7 +397,7 @@ def asked_item(task: int, *, grade: GradeResult, item: int | None, of: "User") -
 def answer_item(
     row: ReviewItem,
     *,
-    by: "User",
+    by: User,
     passed: bool | None,
     score: float | None = None,
     reason: str = "",

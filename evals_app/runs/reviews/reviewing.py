@@ -7,10 +7,12 @@ results with the decisions of people up to date.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from evals_app.engine.basics.errors import CannotError
@@ -18,9 +20,6 @@ from evals_app.engine.verdicts.overruling import bullets, passes
 from evals_app.models import Execution, GradeResult, Review, ReviewTask, Run, Yardstick
 from evals_app.runs.ground.storable import storable
 from evals_app.runs.reviews.decisions import write_reviewed
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 REVIEWING = "evals_app.review_execution"
 # Only admins have it: executions never change.
@@ -37,7 +36,7 @@ class CannotReviewError(CannotError):
 def review_grade(
     grade: GradeResult,
     *,
-    by: "User",
+    by: User,
     passed: bool | None,
     item: int | None = None,
     score: float | None = None,
@@ -73,7 +72,7 @@ def review_grade(
     return review
 
 
-def not_the_agents_fault(execution: Execution, *, by: "User", reason: str) -> Review:
+def not_the_agents_fault(execution: Execution, *, by: User, reason: str) -> Review:
     """Record that the agent is not at fault: the execution then counts in no rate."""
     kind = Review.Kind.NOT_THE_AGENT
     given = _require_text(reason, "Say why this is not the agent's fault.")
@@ -83,7 +82,7 @@ def not_the_agents_fault(execution: Execution, *, by: "User", reason: str) -> Re
 
 
 def comment(
-    execution: Execution, *, by: "User", reason: str, grade: GradeResult | None = None
+    execution: Execution, *, by: User, reason: str, grade: GradeResult | None = None
 ) -> Review:
     """Write a comment on an execution that has finished, or on one of its grades."""
     given = _require_text(reason, "Write a comment.")
@@ -95,7 +94,7 @@ def comment(
     return review
 
 
-def withdraw(review: Review, *, by: "User") -> None:
+def withdraw(review: Review, *, by: User) -> None:
     """Withdraw a review, and its copies on grades of the same conversation; idempotent."""
     with _changing([review.execution]) as also:
         withdrawn = _withdraw([review], by)
@@ -105,7 +104,7 @@ def withdraw(review: Review, *, by: "User") -> None:
             _note(review.execution, f"{words}. {review.reason}".strip(), by)
 
 
-def may_withdraw(review: Review, user: Any) -> bool:
+def may_withdraw(review: Review, user: User | AnonymousUser) -> bool:
     """Whether a person may withdraw a review: their own, or as an admin any."""
     is_own = review.by_id == user.pk
     return bool(user.has_perm(REVIEWING if is_own else _OTHERS_REVIEWS))
@@ -133,12 +132,14 @@ def carry_reviews(run: Run) -> int:
     return len(copies)
 
 
-def _carried_before(run: Run) -> Any:
+def _carried_before(run: Run) -> QuerySet[Review, tuple[int | None, int]]:
     copies = Review.objects.filter(execution__run=run, carried_from__isnull=False)
     return copies.values_list("carried_from", "execution")
 
 
-def _reviews_of_sources(run: Run, executions: Any) -> dict[int | None, list[Review]]:
+def _reviews_of_sources(
+    run: Run, executions: QuerySet[Execution]
+) -> dict[int | None, list[Review]]:
     """Return the current reviews of the conversations by the execution that has it, oldest first.
 
     If the run regrades one that was itself a regrade, that one's reviews count, too.
@@ -203,7 +204,7 @@ def _require_text(text: str, otherwise: str) -> str:
     return given
 
 
-def _author(by: "User") -> dict[str, Any]:
+def _author(by: User) -> dict[str, Any]:
     return {"by": by, "by_name": (by.get_full_name() or by.get_username())[:150]}
 
 
@@ -267,7 +268,7 @@ def _lock(run_id: int) -> Run:
     return Run.objects.select_for_update().defer("summary").get(pk=run_id)
 
 
-def _withdraw(reviews: Iterable[Review], by: Any) -> list[Review]:
+def _withdraw(reviews: Iterable[Review], by: User | None) -> list[Review]:
     """Withdraw reviews that are current, and all copies of them; return these rows."""
     withdrawn: list[Review] = []
     wave = [review for review in reviews if review.withdrawn_at is None]
@@ -293,7 +294,7 @@ def _note(execution: Execution, message: str, by: Any) -> None:
 def _copies(reviews: Iterable[Review], execution: Execution) -> list[Review]:
     """Return copies of a conversation's reviews for an execution that grades it again."""
     grades = list(GradeResult.objects.filter(execution=execution).defer("calls", "evidence"))
-    copies: dict[Any, Review] = {}
+    copies: dict[object, Review] = {}
     for review in reviews:
         copy = _carry(review, execution, grades)
         if copy is not None:

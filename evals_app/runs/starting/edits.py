@@ -80,11 +80,11 @@ def _cases(run: Run, names: Collection[str], suite: Suite) -> Iterator[str]:
             yield f"case “{name}”"
 
 
-def _differs(before: Spec, after: Mapping[str, Any]) -> bool:
+def _differs(before: Spec, after: Mapping[str, object]) -> bool:
     return _read(type(before), after) != before
 
 
-def _read(spec: type[S], written: Mapping[str, Any]) -> S | None:
+def _read(spec: type[S], written: Mapping[str, object]) -> S | None:
     """Validate the content of rows; None if it is invalid, and so has changed."""
     try:
         return spec.model_validate(written, context=FROZEN)

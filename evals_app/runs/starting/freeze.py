@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import partial
 from itertools import islice
 from tempfile import TemporaryFile
-from typing import Any, NamedTuple, Self, TypedDict, TypeVar, Unpack
+from typing import NamedTuple, Self, TypedDict, TypeVar, Unpack
 
 from asgiref.sync import async_to_sync
 from django.db.models import Model
@@ -366,7 +366,7 @@ def _with_prices(
     return priced
 
 
-def _read(spec: type[S], written: dict[str, Any]) -> S:
+def _read(spec: type[S], written: dict[str, object]) -> S:
     """Validate the content of rows: a check may be of a removed kind, an agent incomplete."""
     try:
         return spec.model_validate(written)

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from pydantic import ValidationError
 
@@ -17,9 +18,6 @@ from evals_app.runs.starting.obstacles import MAX_MESSAGES
 from evals_app.runs.starting.start_run import create_run, start_run
 from fixtures_app.ground.words import near
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 Only = Literal["failed", "errored", "all"]
 Version = Literal["current", "frozen"]
 
@@ -31,7 +29,7 @@ def rerun(
     cases: Collection[str] | None = None,
     version: Version = "current",
     max_cost_usd: Decimal | None = None,
-    by: "User | None" = None,
+    by: User | None = None,
 ) -> Run:
     """Start a run of those cases of another run, with all their trials.
 
@@ -87,7 +85,7 @@ def edits_before_rerun(run: Run, names: Collection[str]) -> list[str]:
         return ["perhaps anything: the run was made by another version of Evalwell"]
 
 
-def _find_cases(run: Run, *, only: Only, cases: Collection[str] | None) -> QuerySet[Any, str]:
+def _find_cases(run: Run, *, only: Only, cases: Collection[str] | None) -> QuerySet[Execution, str]:
     names = cases_to_rerun(run, only=only).order_by().values_list("case", flat=True).distinct()
     if cases is not None:
         known = set(names)
@@ -147,7 +145,7 @@ def _model(run: Run) -> str:
 
 
 def _start_frozen(
-    run: Run, chosen: QuerySet[Any, str], *, by: "User | None", **columns: Any
+    run: Run, chosen: QuerySet[Execution, str], *, by: User | None, **columns: Any
 ) -> Run:
     names = set(chosen)
     try:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
+from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
@@ -17,14 +18,11 @@ from evals_app.runs.starting.preparing import forget_unprepared, show_life, writ
 from evals_app.runs.starting.select import Variant, nothing_chosen
 from evals_app.runs.starting.waiting import call_workers
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 
 def start_run(
     suite: Suite,
     *,
-    by: "User | None" = None,
+    by: User | None = None,
     concurrency: int | None = None,
     timeout_s: float | None = None,
     is_tryout: bool = False,

@@ -1,7 +1,6 @@
 """The stored conversations that a run grades again, and the judges' answers that it can reuse."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from django.db.models import Q
 
@@ -9,6 +8,7 @@ from evals_app.engine.record.grade import GradeStatus
 from evals_app.engine.record.trial import Cause, Failure, Trial
 from evals_app.engine.running.run_gateway import StoredConversation
 from evals_app.models import Execution, GradeResult, Run, Transcript
+from fixtures_app.ground.strict_json import JsonObject
 
 # Grades whose judge gave no usable answer.
 UNUSABLE = Q(status=GradeStatus.UNGRADED, cause=Cause.JUDGE)
@@ -44,7 +44,7 @@ def _removed_conversation(run: Run, case: str) -> Trial:
     return Trial(case, 1, 0, run.agent_slug, failure=failure)
 
 
-def _answers(run: Run, sources: Mapping[int, int | None]) -> dict[int, list[Any]]:
+def _answers(run: Run, sources: Mapping[int, int | None]) -> dict[int, list[JsonObject]]:
     """Return calls of judges by the execution whose conversation they were about.
 
     Judges that did not grade are asked again: their stored answers would fail again.
@@ -54,7 +54,7 @@ def _answers(run: Run, sources: Mapping[int, int | None]) -> dict[int, list[Any]
     if (other := run.regrading["regraded"]) is not None:  # that run was a regrade, too
         again = Execution.objects.filter(run=other, source__in=wanted).values("pk")
         graded |= GradeResult.objects.filter(execution__in=again)
-    answers: dict[int, list[Any]] = {}
+    answers: dict[int, list[JsonObject]] = {}
     rows = graded.exclude(calls=[]).exclude(UNUSABLE).order_by("pk")
     for pk, source, calls in rows.values_list("execution", "execution__source", "calls"):
         answers.setdefault(source or pk, []).extend(calls)
