@@ -120,7 +120,7 @@ def make_call(name: str = "entity.query", **changes: Any) -> ToolCall:
     return ToolCall(**({"name": name, "args": {}} | changes))
 
 
-def graded(grade: Grade, *, family: Family = "text", **changes: Any) -> GradedAssertion:
+def graded_check(grade: Grade, *, family: Family = "text", **changes: Any) -> GradedAssertion:
     """Put a grade in its place."""
     fields: dict[str, Any] = {
         "type": "contains",
@@ -136,4 +136,4 @@ def graded(grade: Grade, *, family: Family = "text", **changes: Any) -> GradedAs
 def graded_limit(*, is_kept: bool, name: str = "max_time_ms") -> GradedAssertion:
     cause = None if is_kept else Cause.LIMIT
     grade = Grade(None, is_kept, "The replies took 9 ms; the limit is 5 ms.", cause=cause)
-    return graded(grade, family="limit", type=name, label="Time (ms)", turn=None)
+    return graded_check(grade, family="limit", type=name, label="Time (ms)", turn=None)

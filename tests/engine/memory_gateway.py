@@ -150,7 +150,7 @@ class MemoryGateway:
         return [outcome.decision.verdict if outcome.decision else None for outcome in self.outcomes]
 
 
-def decided(outcome: Outcome) -> Decision:
+def decision_of(outcome: Outcome) -> Decision:
     assert outcome.decision is not None
     return outcome.decision
 

@@ -18,7 +18,7 @@ from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.start_run import start_run
 from fixtures_app.models import Entity, EntityType, Fixture
 from tests.chat_api import tool_messages
-from tests.engine.judging.makers import required
+from tests.engine.judging.makers import requirement
 from tests.messages_api import Json
 from tests.model_server import (
     KEY,
@@ -71,7 +71,7 @@ def play(request: Json) -> Answer:
     """Play the agent, which looks the order up and then answers, and the judge."""
     if "output_config" in request and "format" in request["output_config"]:
         verdict = {
-            "requirements": [required(quote="It arrives on Friday.")],
+            "requirements": [requirement(quote="It arrives on Friday.")],
             "critique": "It names Friday.",
             "injection_suspected": False,
             "verdict": "pass",
@@ -373,7 +373,7 @@ def test_a_run_whose_file_is_gone_is_refused_at_its_start() -> None:
 
 def answered(*met: tuple[str, str], **rest: Any) -> Json:
     """Write a judge's answer that finds each requirement met or not, with a quote."""
-    listed = [required(word, quote, text="Names the day of delivery") for word, quote in met]
+    listed = [requirement(word, quote, text="Names the day of delivery") for word, quote in met]
     return {"requirements": listed, "critique": "So it is.", "injection_suspected": False} | rest
 
 

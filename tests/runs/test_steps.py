@@ -8,7 +8,7 @@ import pytest
 from evals_app.models import Assertion, EvaluationSteps, Run, Suite
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.starting.start_run import start_run
-from tests.engine.judging.makers import required
+from tests.engine.judging.makers import requirement
 from tests.messages_api import Json, last_text
 from tests.model_server import ModelServer, Reply
 from tests.runs.suites import finished, make_suite
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 WRITTEN = ["Find the day.", "Compare it.", "Grade."]
 GRADED = {
-    "requirements": [required(quote="You said")],
+    "requirements": [requirement(quote="You said")],
     "critique": "It names the day.",
     "injection_suspected": False,
     "verdict": "graded",

@@ -39,7 +39,7 @@ CALLS = st.one_of(
 )
 
 
-def changed_by(*calls: tuple[str, dict[str, Any]]) -> ToolWorld:
+def world_after(*calls: tuple[str, dict[str, Any]]) -> ToolWorld:
     world = make_world()
     for name, args in calls:
         world.call(name, args)
@@ -60,7 +60,7 @@ def state_of(world: ToolWorld) -> dict[str, list[dict[str, Any]]]:
 
 @given(st.lists(CALLS, max_size=12))
 def test_a_journal_comes_to_what_the_world_says_of_itself(calls: list[Any]) -> None:
-    world = changed_by(*calls)
+    world = world_after(*calls)
 
     changes = difference(world.journal)
 
@@ -71,7 +71,7 @@ def test_a_journal_comes_to_what_the_world_says_of_itself(calls: list[Any]) -> N
 
 @given(st.lists(CALLS, max_size=12), st.integers(0, 12))
 def test_a_journal_leads_from_any_moment_to_the_end(calls: list[Any], cut: int) -> None:
-    world = changed_by(*calls)
+    world = world_after(*calls)
 
     halfway = replay_journal(world.initial_state(), world.journal[:cut])
     end = replay_journal(halfway, world.journal[cut:])
@@ -80,7 +80,7 @@ def test_a_journal_leads_from_any_moment_to_the_end(calls: list[Any], cut: int) 
 
 
 def test_what_was_made_and_undone_is_no_difference() -> None:
-    world = changed_by(
+    world = world_after(
         ("entity.create", {"type": "order", "data": {"total": 1}}),
         ("entity.delete", {"id": "order-3"}),
         ("entity.update", {"id": "order-1", "data": {"total": 1}}),
@@ -94,7 +94,7 @@ def test_what_was_made_and_undone_is_no_difference() -> None:
 
 
 def test_the_difference_of_a_part_begins_with_what_there_was_then() -> None:
-    world = changed_by(
+    world = world_after(
         ("entity.create", {"type": "order", "data": {"total": 1}}),
         ("entity.update", {"id": "order-3", "data": {"total": 2}}),
     )
@@ -171,12 +171,12 @@ def test_what_changed_is_named_by_its_path(
 
 
 def test_data_of_any_depth_is_compared() -> None:
-    def nested(value: int) -> dict[str, Any]:
+    def nest(value: int) -> dict[str, Any]:
         data: Any = value
         for _ in range(5000):
             data = {"a": data}
         return {"data": data}
 
-    (path,) = changed_fields(nested(1), nested(2))
+    (path,) = changed_fields(nest(1), nest(2))
 
     assert set(path) == {"a", "."}

@@ -22,7 +22,7 @@ HUGE = 10**400
 TOO_LONG_TO_WRITE = 10**5_000
 
 
-def nested(depth: int) -> list[Any]:
+def nest(depth: int) -> list[Any]:
     value: list[Any] = []
     for _ in range(depth):
         value = [value]
@@ -156,7 +156,7 @@ def test_an_argument_matches_or_not(*, matcher: Any, actual: Any, is_match: bool
         pytest.param({"regex": "a", "decimal": "comma"}, "decimal", id="decimal beside a pattern"),
         pytest.param({"a": b"x"}, "bytes", id="no JSON"),
         pytest.param({1: "x"}, "keys of a mapping", id="key is no text"),
-        pytest.param(nested(60), "nested more than", id="too deep"),
+        pytest.param(nest(60), "nested more than", id="too deep"),
     ],
 )
 def test_a_matcher_that_cannot_work_is_refused(written: Any, says: str) -> None:
@@ -202,12 +202,12 @@ def test_every_value_equals_itself(value: Any) -> None:
 
 @pytest.mark.parametrize("matcher", [{"fuzzy": "x"}, {"regex": ".*"}, {"contains": "x"}, "x", []])
 def test_arguments_nested_beyond_reason_do_not_raise(matcher: Any) -> None:
-    assert matches(matcher, nested(100_000)) is False
+    assert matches(matcher, nest(100_000)) is False
 
 
 def test_two_values_nested_beyond_reason_compare() -> None:
-    assert equal(nested(100_000), nested(100_000))
-    assert not equal(nested(100_000), nested(100_001))
+    assert equal(nest(100_000), nest(100_000))
+    assert not equal(nest(100_000), nest(100_001))
 
 
 @pytest.mark.parametrize(

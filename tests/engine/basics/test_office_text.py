@@ -14,11 +14,11 @@ SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 
 
-def zipped(**parts: str | bytes) -> bytes:
-    return packed(zipfile.ZIP_DEFLATED, parts)
+def zip_of(**parts: str | bytes) -> bytes:
+    return archive_of(zipfile.ZIP_DEFLATED, parts)
 
 
-def packed(method: int, parts: Mapping[str, str | bytes]) -> bytes:
+def archive_of(method: int, parts: Mapping[str, str | bytes]) -> bytes:
     """Pack parts; `__` stands for a slash, `_xml` at the end for its ending."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
@@ -27,14 +27,14 @@ def packed(method: int, parts: Mapping[str, str | bytes]) -> bytes:
     return file.getvalue()
 
 
-def broken(archive: bytes) -> bytes:
+def corrupt(archive: bytes) -> bytes:
     """Return an archive with a corrupted first part."""
     start = archive.index(b"document.xml") + len("document.xml")
     return archive[:start] + b"\xff" * 20 + archive[start + 20 :]
 
 
 def docx(xml: str | bytes) -> bytes:
-    return zipped(word__document_xml=xml)
+    return zip_of(word__document_xml=xml)
 
 
 def paragraph(text: str) -> str:
@@ -61,7 +61,7 @@ def word(*paragraphs: str) -> bytes:
         pytest.param(DOCX, word("First.", "Second."), "First.\nSecond.", id="docx"),
         pytest.param(
             XLSX,
-            zipped(
+            zip_of(
                 xl__sharedStrings_xml=f'<sst xmlns="{SHEET}"><si><t>Item</t></si></sst>',
                 xl__worksheets__sheet1_xml=f'<worksheet xmlns="{SHEET}"><sheetData>'
                 '<row><c t="s"><v>0</v></c><c><v>24.5</v></c></row>'
@@ -73,7 +73,7 @@ def word(*paragraphs: str) -> bytes:
         ),
         pytest.param(
             PPTX,
-            zipped(
+            zip_of(
                 ppt__slides__slide2_xml=f'<s xmlns:a="{DRAWING}"><a:p><a:r><a:t>Two</a:t></a:r></a:p></s>',
                 ppt__slides__slide1_xml=f'<s xmlns:a="{DRAWING}"><a:p><a:r><a:t>One</a:t></a:r></a:p></s>',
             ),
@@ -91,7 +91,7 @@ def test_the_text_of_a_document(media_type: str, content: bytes, text: str) -> N
     [
         pytest.param("text/plain", b"caf\xe9", "UTF-8", id="other encoding"),
         pytest.param(DOCX, b"PK not a zip", "not a valid docx document", id="no archive"),
-        pytest.param(DOCX, zipped(other_xml="<a/>"), "not a valid docx document", id="no docx"),
+        pytest.param(DOCX, zip_of(other_xml="<a/>"), "not a valid docx document", id="no docx"),
         pytest.param(DOCX, docx("<a>"), "XML is broken", id="broken"),
         pytest.param(
             DOCX,
@@ -101,7 +101,7 @@ def test_the_text_of_a_document(media_type: str, content: bytes, text: str) -> N
         ),
         pytest.param(
             DOCX,
-            zipped(
+            zip_of(
                 word__document_xml='<?xml version="1.0" encoding="utf-16"?>'
                 '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'.encode("utf-16")
             ),
@@ -115,17 +115,17 @@ def test_the_text_of_a_document(media_type: str, content: bytes, text: str) -> N
             id="no encoding",
         ),
         pytest.param(
-            DOCX, broken(word("Hello" * 99)), "not a valid docx document", id="broken archive"
+            DOCX, corrupt(word("Hello" * 99)), "not a valid docx document", id="broken archive"
         ),
         pytest.param(
             DOCX,
-            packed(zipfile.ZIP_LZMA, {"word__document_xml": "<a/>"}),
+            archive_of(zipfile.ZIP_LZMA, {"word__document_xml": "<a/>"}),
             "no office program uses",
             id="other packing",
         ),
         pytest.param(
             PPTX,
-            zipped(
+            zip_of(
                 **{f"ppt__slides__slide{n}_xml": "<s>" + " " * 900_000 + "</s>" for n in range(30)}
             ),
             "more than 20,000,000",
@@ -139,7 +139,7 @@ def test_the_text_of_a_document(media_type: str, content: bytes, text: str) -> N
         ),
         pytest.param(
             PPTX,
-            zipped(**{f"ppt__slides__slide{n}_xml": "<s/>" for n in range(2_001)}),
+            zip_of(**{f"ppt__slides__slide{n}_xml": "<s/>" for n in range(2_001)}),
             "2,001 slides or sheets",
             id="too many parts",
         ),
@@ -191,7 +191,7 @@ SHEET_OF = f'<worksheet xmlns="{SHEET}"><row>{{}}</row></worksheet>'
         ),
         pytest.param(
             XLSX,
-            zipped(
+            zip_of(
                 xl__sharedStrings_xml=f'<sst xmlns="{SHEET}"><si><t>{LONG}</t></si></sst>',
                 xl__worksheets__sheet1_xml=SHEET_OF.format('<c t="s"><v>0</v></c>' * 50_000),
             ),

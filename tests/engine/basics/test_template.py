@@ -19,7 +19,7 @@ from evals_app.engine.basics.template import (
 NOW = "2026-05-01T09:30:00+00:00"
 
 
-def filled(text: str, **changes: Any) -> str:
+def text_of(text: str, **changes: Any) -> str:
     options = {"agent_name": "Lumi", "now": NOW, "channel": "whatsapp"} | changes
     return resolve(text, **options).text
 
@@ -41,13 +41,13 @@ def filled(text: str, **changes: Any) -> str:
     ],
 )
 def test_variables_are_filled_in(text: str, expected: str) -> None:
-    assert filled(text, params={"phone": "+56 9", "n": 3, "vip": True}) == expected
+    assert text_of(text, params={"phone": "+56 9", "n": 3, "vip": True}) == expected
 
 
 def test_a_value_is_text_even_where_it_looks_like_a_variable() -> None:
     params = {"a": "{{agentName}}"}
 
-    assert filled("{{threadContext.params.a}}", params=params) == "{{agentName}}"
+    assert text_of("{{threadContext.params.a}}", params=params) == "{{agentName}}"
 
 
 def test_what_a_case_does_not_set_is_empty_and_named_once() -> None:
@@ -104,12 +104,12 @@ def test_an_unknown_variable_is_named_with_the_known_ones(text: str, words: str)
 
 @pytest.mark.parametrize("name", ["datetime", "currentTime", "currentDateTime", "now"])
 def test_the_clock_goes_by_the_names_of_other_systems(name: str) -> None:
-    assert filled(f"{{{{{name}}}}}") == NOW
+    assert text_of(f"{{{{{name}}}}}") == NOW
 
 
 @pytest.mark.parametrize("name", ["currentDate", "date", "today"])
 def test_the_day_goes_by_the_names_of_other_systems(name: str) -> None:
-    assert filled(f"{{{{ {name} }}}}") == "2026-05-01"
+    assert text_of(f"{{{{ {name} }}}}") == "2026-05-01"
 
 
 def test_variables_of_other_systems_become_plain_text_and_misspelt_ones_stay() -> None:
@@ -140,17 +140,17 @@ def test_functions_of_other_systems_are_plain_text_too(text: str, names: list[st
 
     assert found == names
     assert unknown_variable(plain_text) is None
-    assert names == [] or filled(plain_text) == text
+    assert names == [] or text_of(plain_text) == text
 
 
 def test_what_an_older_version_kept_as_text_stays() -> None:
-    assert filled('{{find({"id": 1})}}') == '{{find({"id": 1})}}'
+    assert text_of('{{find({"id": 1})}}') == '{{find({"id": 1})}}'
 
 
 @given(st.text())
 def test_whatever_is_not_refused_can_be_filled_in(text: str) -> None:
     if unknown_variable(text) is None:
-        assert "{{agentName}}" not in filled(text)
+        assert "{{agentName}}" not in text_of(text)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_whatever_is_not_refused_can_be_filled_in(text: str) -> None:
 )
 def test_a_backslash_keeps_braces_as_they_are(text: str, sent: str) -> None:
     assert unknown_variable(text) is None
-    assert filled(text) == sent
+    assert text_of(text) == sent
     assert placeholders(text) == []
     assert plain(text) == sent
 

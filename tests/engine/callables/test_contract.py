@@ -13,7 +13,7 @@ from evals_app.engine.callables import GraderContext, GraderResult, ToolInvocati
 from evals_app.engine.callables.contract import context_from, result_as_json
 
 
-def written(score: float, **changes: Any) -> dict[str, Any]:
+def result_of(score: float, **changes: Any) -> dict[str, Any]:
     return {"score": score, "passed": None, "reason": None, "details": {}} | changes
 
 
@@ -29,22 +29,22 @@ class Half:
 @pytest.mark.parametrize(
     ("result", "expected"),
     [
-        pytest.param(True, written(1.0, passed=True), id="true"),
-        pytest.param(False, written(0.0, passed=False), id="false"),
-        pytest.param(0.7, written(0.7), id="a score"),
-        pytest.param(1, written(1.0), id="a whole number is a score"),
-        pytest.param(Decimal("0.25"), written(0.25), id="a decimal"),
-        pytest.param(Half(), written(0.5), id="a number of numpy's"),
-        pytest.param(0.1 + 0.2 + 0.7 + 1e-12, written(1.0), id="rounded up beyond 1"),
-        pytest.param(-1e-12, written(0.0), id="rounded down below 0"),
-        pytest.param(GraderResult(0.4), written(0.4), id="a result that leaves the verdict open"),
+        pytest.param(True, result_of(1.0, passed=True), id="true"),
+        pytest.param(False, result_of(0.0, passed=False), id="false"),
+        pytest.param(0.7, result_of(0.7), id="a score"),
+        pytest.param(1, result_of(1.0), id="a whole number is a score"),
+        pytest.param(Decimal("0.25"), result_of(0.25), id="a decimal"),
+        pytest.param(Half(), result_of(0.5), id="a number of numpy's"),
+        pytest.param(0.1 + 0.2 + 0.7 + 1e-12, result_of(1.0), id="rounded up beyond 1"),
+        pytest.param(-1e-12, result_of(0.0), id="rounded down below 0"),
+        pytest.param(GraderResult(0.4), result_of(0.4), id="a result that leaves the verdict open"),
         pytest.param(
             GraderResult(1.0, passed=False, reason="Because.", details={"n": (1, 2)}),
-            written(1.0, passed=False, reason="Because.", details={"n": [1, 2]}),
+            result_of(1.0, passed=False, reason="Because.", details={"n": [1, 2]}),
             id="a whole result",
         ),
-        pytest.param(GraderResult(score=True), written(1.0), id="true, as no score decides"),
-        pytest.param(SimpleNamespace(score=0.5), written(0.5), id="a result of another class"),
+        pytest.param(GraderResult(score=True), result_of(1.0), id="true, as no score decides"),
+        pytest.param(SimpleNamespace(score=0.5), result_of(0.5), id="a result of another class"),
     ],
 )
 def test_results_and_their_short_forms(result: Any, expected: dict[str, Any]) -> None:

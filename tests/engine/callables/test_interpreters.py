@@ -44,11 +44,11 @@ def permitted(python: Path) -> Iterator[None]:
         yield
 
 
-def written(reference: str, **changes: Any) -> dict[str, Any]:
+def agent_at(reference: str, **changes: Any) -> dict[str, Any]:
     return {"agent": "P", "slug": "p", "driver": "python", "callable": reference, **changes}
 
 
-async def answered(written_agent: dict[str, Any], *messages: str) -> Trial:
+async def trial_of(written_agent: dict[str, Any], *messages: str) -> Trial:
     agent = PythonAgent.model_validate(written_agent, context=FROZEN)
     async with Callables(most=2) as callables:
         return await converse(*messages, agent=agent, callables=callables)
@@ -61,7 +61,7 @@ async def test_an_agent_runs_in_its_interpreter(operator_code: OperatorCode, pyt
 
     assert callable_problem(reference, "agent", interpreter="theirs") is None
     assert "only_there" in (callable_problem(reference, "agent") or "")
-    trial = await answered(written(reference, interpreter="theirs"), "one", "two")
+    trial = await trial_of(agent_at(reference, interpreter="theirs"), "one", "two")
 
     assert [turn.reply for turn in trial.turns] == [f"there False {python.parent.parent}"] * 2
 
@@ -74,7 +74,7 @@ async def test_processes_of_two_interpreters_are_not_mixed(operator_code: Operat
         prefixes = []
         for interpreter in (None, "theirs", None):
             changes = {} if interpreter is None else {"interpreter": interpreter}
-            agent = PythonAgent.model_validate(written(reference, **changes), context=FROZEN)
+            agent = PythonAgent.model_validate(agent_at(reference, **changes), context=FROZEN)
             trial = await converse("Hi", agent=agent, callables=callables)
             prefixes.append(trial.turns[0].reply)
 
@@ -92,7 +92,7 @@ def test_an_interpreter_that_is_not_there_is_refused(
     reference = operator_code.function("def it(message): return message")
 
     ((place, message),) = refusals(
-        PythonAgent.model_validate, written(reference, interpreter=interpreter)
+        PythonAgent.model_validate, agent_at(reference, interpreter=interpreter)
     )
 
     assert (place, words in message) == ("interpreter", True)
@@ -100,7 +100,7 @@ def test_an_interpreter_that_is_not_there_is_refused(
 
 @pytest.mark.usefixtures("permitted")
 def test_an_agent_is_looked_for_in_its_interpreter(operator_code: OperatorCode) -> None:
-    agent = PythonAgent.model_validate(written(operator_code.function(CODE), interpreter="theirs"))
+    agent = PythonAgent.model_validate(agent_at(operator_code.function(CODE), interpreter="theirs"))
 
     assert agent.interpreter == "theirs"
 

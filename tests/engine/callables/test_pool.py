@@ -69,7 +69,7 @@ def is_alive(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-async def gone(pid: int) -> bool:
+async def is_gone(pid: int) -> bool:
     """Wait a little for a process to be gone."""
     for _ in range(100):
         if not is_alive(pid):
@@ -85,7 +85,7 @@ def number_in(path: Path) -> int | None:
         return None
 
 
-async def written_by(path: Path) -> int:
+async def id_in(path: Path) -> int:
     """Wait for a process to write its id."""
     for _ in range(200):
         if (pid := number_in(path)) is not None:
@@ -218,7 +218,7 @@ async def test_what_hangs_is_ended_when_its_time_is_up(
     with pytest.raises(CodeError, match=r"took longer than 1 s\. It printed: still here"):
         await code.grade(reference, timeout_s=1)
 
-    assert await gone(await written_by(tmp_path / "pid"))
+    assert await is_gone(await id_in(tmp_path / "pid"))
 
 
 async def test_importing_does_not_use_up_the_time_of_a_call(code: Code) -> None:
@@ -344,13 +344,13 @@ async def test_a_call_that_is_broken_off_leaves_no_process_behind(
         """
     )
     call = asyncio.create_task(code.grade(reference, timeout_s=60))
-    pid = await written_by(tmp_path / "pid")
+    pid = await id_in(tmp_path / "pid")
 
     call.cancel()
     with suppress(asyncio.CancelledError):
         await call
 
-    assert await gone(pid)
+    assert await is_gone(pid)
 
 
 async def test_at_its_end_everything_is_gone_programs_of_programs_too(
@@ -368,11 +368,11 @@ async def test_at_its_end_everything_is_gone_programs_of_programs_too(
     )
     async with Callables(most=1) as callables:
         await callables.grade(reference, CONTEXT, timeout_s=10)
-        pid = await written_by(tmp_path / "pid")
+        pid = await id_in(tmp_path / "pid")
         was_alive = is_alive(pid)
 
     assert was_alive
-    assert await gone(pid)
+    assert await is_gone(pid)
 
 
 async def test_processes_end_when_the_one_that_started_them_is_killed(
@@ -407,13 +407,13 @@ asyncio.new_event_loop().run_until_complete(main())
     worker = await asyncio.create_subprocess_exec(
         pool.child()[0], str(script), env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
     )
-    pid = await written_by(tmp_path / "pid")
+    pid = await id_in(tmp_path / "pid")
 
     worker.kill()
     await worker.wait()
 
-    assert await gone(pid)
-    assert await gone(await written_by(tmp_path / "below"))
+    assert await is_gone(pid)
+    assert await is_gone(await id_in(tmp_path / "below"))
 
 
 async def run(callables: Callables, script: str, **changes: Any) -> pool.ProgramResult:
@@ -456,7 +456,7 @@ async def test_what_a_program_leaves_behind_is_ended_with_it(
 
     assert ran.output == b"done\n"
     assert time.monotonic() - began < 50  # the program sleeps for 60
-    assert await gone(await written_by(tmp_path / "pid"))
+    assert await is_gone(await id_in(tmp_path / "pid"))
 
 
 async def test_below_a_worker_which_is_deaf_to_it_a_program_still_heeds_sigterm(

@@ -9,7 +9,7 @@ from evals_app.engine.callables.references import callable_problem
 from evals_app.engine.examples.agents import analyst
 
 
-def said(*texts: str) -> list[dict[str, str]]:
+def history_of(*texts: str) -> list[dict[str, str]]:
     return [
         message
         for text in texts
@@ -30,17 +30,19 @@ def test_it_can_be_named_as_an_agent() -> None:
         pytest.param("What was the price in 2007?", [], "60.94", id="a figure"),
         pytest.param("From 2007 to 2005?", [], "25.14", id="the last year counts"),
         pytest.param("And in 1999?", [], "I know no price of 1999.", id="a year that it lacks"),
-        pytest.param("What was the change?", said("60.94", "25.14"), "35.8", id="a change"),
-        pytest.param("What change in percent?", said("60.94", "25.14"), "142.40%", id="percent"),
+        pytest.param("What was the change?", history_of("60.94", "25.14"), "35.8", id="a change"),
+        pytest.param(
+            "What change in percent?", history_of("60.94", "25.14"), "142.40%", id="percent"
+        ),
         pytest.param(
             "What was the change?",
-            said("60.94"),
+            history_of("60.94"),
             "I can tell a price of a year, or how two of them differ.",
             id="a change from one figure",
         ),
         pytest.param(
             "Who are you?",
-            said("60.94", "25.14"),
+            history_of("60.94", "25.14"),
             "I can tell a price of a year, or how two of them differ.",
             id="something else",
         ),
@@ -61,6 +63,6 @@ def test_it_answers_from_its_table_and_from_what_was_said(
     ],
 )
 def test_it_reports_how_it_calculated(message: str, names: list[str]) -> None:
-    reply: Any = read_reply(analyst(message, said("60.94", "25.14")))
+    reply: Any = read_reply(analyst(message, history_of("60.94", "25.14")))
 
     assert [call.name for call in reply.tool_calls] == names

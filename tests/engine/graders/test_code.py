@@ -177,7 +177,7 @@ def test_its_time_is_bounded(timeout_s: float) -> None:
 # With real processes, from the assertion to the grade
 
 
-async def graded_by(reference: str, trial: Trial, **common: Any) -> GradedAssertion:
+async def grade_by(reference: str, trial: Trial, **common: Any) -> GradedAssertion:
     """Grade the second turn, and the end, with a function."""
     written = {"type": "code", "grader": reference} | common
     spec = AssertionSpec.model_validate(written)
@@ -217,7 +217,7 @@ WHOLE = {"scope": "conversation"}
 async def test_scores_and_verdicts(
     operator_code: OperatorCode, code: str, common: dict[str, Any], expected: tuple[float, bool]
 ) -> None:
-    result = await graded_by(operator_code.function(f"def it(it): {code}"), TRIAL, **common)
+    result = await grade_by(operator_code.function(f"def it(it): {code}"), TRIAL, **common)
 
     assert (result.grade.score, result.grade.passed) == expected
     assert (result.decides, result.family) == (True, "code")
@@ -226,7 +226,7 @@ async def test_scores_and_verdicts(
 async def test_what_it_raises_is_an_error_of_the_check(operator_code: OperatorCode) -> None:
     reference = operator_code.function("def it(context): return context.turn_config['amount']")
 
-    result = await graded_by(reference, TRIAL, fail_on_error=True)
+    result = await grade_by(reference, TRIAL, fail_on_error=True)
 
     assert (result.grade.status, result.grade.cause) == (GradeStatus.ERROR, Cause.CASE)
     assert "failed: KeyError: 'amount' (" in result.grade.reason
@@ -249,7 +249,7 @@ async def test_what_it_raises_is_an_error_of_the_check(operator_code: OperatorCo
 async def test_a_score_on_another_scale_is_an_error_of_the_check(
     operator_code: OperatorCode, code: str, shown: str
 ) -> None:
-    result = await graded_by(operator_code.function(f"def it(it): {code}"), TRIAL, threshold=0.9)
+    result = await grade_by(operator_code.function(f"def it(it): {code}"), TRIAL, threshold=0.9)
 
     assert (result.grade.status, result.grade.cause) == (GradeStatus.ERROR, Cause.CASE)
     assert (result.grade.score, result.grade.passed) == (None, None)

@@ -99,7 +99,7 @@ def test_the_end_of_a_conversation_has_neither() -> None:
         CaseSpec.model_validate({"name": "c", "turns": [turn], "final_assertions": [check]})
 
 
-async def graded(score: float | None, **options: Any) -> tuple[bool | None, Cause | None]:
+async def result_of(score: float | None, **options: Any) -> tuple[bool | None, Cause | None]:
     async def measure(question: RagQuestion | StepsQuestion) -> MetricScore:
         return MetricScore(score=score, reason="Because.")
 
@@ -123,7 +123,7 @@ async def test_strict_has_a_verdict_of_its_own(
 ) -> None:
     cause = Cause.ASSERTION if passed is False else None
 
-    assert await graded(score, strict_mode=strict) == (passed, cause)
+    assert await result_of(score, strict_mode=strict) == (passed, cause)
 
 
 def test_strict_decides_without_a_threshold() -> None:

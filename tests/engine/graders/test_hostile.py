@@ -127,7 +127,7 @@ NASTY: dict[str, str] = {
 }
 
 
-def nested(depth: int) -> Any:
+def nest(depth: int) -> Any:
     value: Any = {}
     for _ in range(depth):
         value = {"x": [value]}
@@ -135,12 +135,12 @@ def nested(depth: int) -> Any:
 
 
 HARMFUL_CALLS: dict[str, list[ToolCall]] = {
-    "deep arguments": [make_call("order.get", id=nested(20_000))],
+    "deep arguments": [make_call("order.get", id=nest(20_000))],
     "a huge number": [make_call("order.get", id=10**4_000, other=float("inf"), nan=float("nan"))],
     "a long name": [make_call("get" * 100_000, id="9" * MOST)],
     "many calls": [make_call("order.get", id=n) for n in range(2_000)],
     "many arguments": [make_call("order.get", **{f"a{n}": n for n in range(20_000)})],
-    "a deep result": [ToolCall("order.get", {"id": 1}, result=nested(20_000))],
+    "a deep result": [ToolCall("order.get", {"id": 1}, result=nest(20_000))],
     "a long error": [ToolCall("order.get", {"id": 1}, error="x" * MOST)],
     "matchers as values": [make_call("order.get", id={"regex": ".*"}, output={"present": True})],
     "texts of nothing": [make_call("", id="\0\ud800")],
@@ -150,7 +150,7 @@ HARMFUL_CALLS: dict[str, list[ToolCall]] = {
 RIGHTLY_PASSED = {"not_contains", "not_matches", "json_valid", "tool_not_called", "latency", "cost"}
 
 
-def graded(kind: str, options: dict[str, Any], view: View) -> tuple[Grade, float]:
+def time_grade(kind: str, options: dict[str, Any], view: View) -> tuple[Grade, float]:
     """Grade as a run does, and say how many seconds of the processor it took."""
     spec = AssertionSpec.model_validate({"type": kind, "threshold": 0.9, **options})
     assert isinstance(spec.grader, PlainGrader)
@@ -184,7 +184,7 @@ def test_no_reply_does_harm(kind: str, options: dict[str, Any]) -> None:
     for case, reply in NASTY.items():
         view = view_of(reply, calls=[make_call("order.get", id="x")])
 
-        grade, seconds = graded(kind, options, view)
+        grade, seconds = time_grade(kind, options, view)
 
         check(kind, grade, seconds, case=case)
 
@@ -192,7 +192,7 @@ def test_no_reply_does_harm(kind: str, options: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("kind", "options"), [row for row in ROWS if row[0].startswith("tool_")])
 def test_no_call_does_harm(kind: str, options: dict[str, Any]) -> None:
     for case, calls in HARMFUL_CALLS.items():
-        grade, seconds = graded(kind, options, view_of("Done.", calls=calls))
+        grade, seconds = time_grade(kind, options, view_of("Done.", calls=calls))
 
         check(kind, grade, seconds, case=case)
 
@@ -201,7 +201,7 @@ def test_no_call_does_harm(kind: str, options: dict[str, Any]) -> None:
 def test_the_longest_reply_is_read_or_fails_and_is_never_our_own_fault(
     kind: str, options: dict[str, Any]
 ) -> None:
-    grade, seconds = graded(kind, options, view_of("x" * 1_000_001))
+    grade, seconds = time_grade(kind, options, view_of("x" * 1_000_001))
 
     assert seconds < 20
     if kind != "cost":  # unknown here, whatever the length
@@ -223,7 +223,7 @@ replies = st.text(max_size=60) | st.lists(pieces, max_size=20).map("".join)
 def test_any_reply_gets_a_grade_in_range(reply: str) -> None:
     view = view_of(reply, calls=[make_call("order.get", id=reply)])
     for kind, options in ROWS:
-        grade, _ = graded(kind, options, view)
+        grade, _ = time_grade(kind, options, view)
 
         assert grade.score is None or 0.0 <= grade.score <= 1.0
         assert grade.reason

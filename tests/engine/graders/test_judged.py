@@ -81,13 +81,13 @@ def ticks_of(*words: Tick | None, **fields: Any) -> ChecklistAnswer:
 async def test_the_scale_says_what_passes(
     *, scale: str, raw: float | str, score: float, threshold: float | None, passed: bool | None
 ) -> None:
-    grade = await graded(FakeJudge(raw, score), {"scale": scale, "threshold": threshold})
+    grade = await grade_of(FakeJudge(raw, score), {"scale": scale, "threshold": threshold})
 
     assert (grade.score, grade.passed) == (score, passed)
     assert grade.cause is (Cause.ASSERTION if passed is False else None)
 
 
-async def graded(judge: Judge, options: Mapping[str, Any]) -> Grade:
+async def grade_of(judge: Judge, options: Mapping[str, Any]) -> Grade:
     """Grade a turn by a judge as an execution does, with whatever is decided after the judge."""
     check = {"type": "llm_judge", "criteria": "Is polite", **options}
     case = make_case(turns=[{"user": "Hello", "assertions": [check]}])
@@ -174,7 +174,7 @@ async def test_votes_that_lie_far_apart_are_flagged(
 async def test_a_reason_says_what_was_given_and_what_is_needed(
     scale: str, raw: float | str, score: float, threshold: float | None, begin: str
 ) -> None:
-    grade = await graded(FakeJudge(raw, score), {"scale": scale, "threshold": threshold})
+    grade = await grade_of(FakeJudge(raw, score), {"scale": scale, "threshold": threshold})
 
     begins, ends = ("", begin) if scale == "0-1" else (begin, "")
     assert grade.reason == f"{begins}Because.{ends}"
@@ -190,7 +190,7 @@ def test_what_is_long_is_not_put_before_every_reason() -> None:
 async def test_what_is_required_is_kept_for_the_review_page() -> None:
     missed = Requirement("Names the day", is_met=False, is_absent=True)
 
-    grade = await graded(FakeJudge("fail", 0.0, requirements=(missed,)), {})
+    grade = await grade_of(FakeJudge("fail", 0.0, requirements=(missed,)), {})
 
     (item,) = grade.details["items"]
     assert (item["text"], item["verdict"]) == ("Names the day", "fail")
@@ -200,7 +200,7 @@ async def test_what_is_required_is_kept_for_the_review_page() -> None:
 async def test_the_judge_is_shown_what_the_author_means_by_a_grade() -> None:
     judge = FakeJudge(4, 0.75)
 
-    await graded(judge, {"scale": "1-5", "anchors": {"5": "kind", "1": "rude"}})
+    await grade_of(judge, {"scale": "1-5", "anchors": {"5": "kind", "1": "rude"}})
 
     assert judge.asked[0].anchors == {5: "kind", 1: "rude"}
 
@@ -322,7 +322,7 @@ def test_a_jury_leaves_no_room_for_another_model() -> None:
 RUBRIC = "# Refund\n- Names the amount\n- Says when\n- Is polite\n- Links\n- Ends\n"
 
 
-async def ticked(*words: Tick | None, markdown: str = RUBRIC, **fields: Any) -> Grade:
+async def grade_ticks(*words: Tick | None, markdown: str = RUBRIC, **fields: Any) -> Grade:
     judge = FakeJudge(ticks=ticks_of(*words, **fields))
     return await Rubric(criteria=markdown).judge(view_of("Hi"), judge, key="k", threshold=0.5)
 
@@ -373,7 +373,7 @@ NA: Tick = "not_applicable"
 async def test_the_score_is_the_share_of_bullets_that_are_met(
     words: list[Tick | None], score: float
 ) -> None:
-    grade = await ticked(*words)
+    grade = await grade_ticks(*words)
 
     assert (grade.status, grade.score) == (GradeStatus.OK, score)
     assert len(grade.details["items"]) == 5
@@ -393,7 +393,7 @@ async def test_the_score_is_the_share_of_bullets_that_are_met(
 async def test_what_is_undecided_is_neither_met_nor_missed(
     words: list[Tick | None], bounds: tuple[float, float | None]
 ) -> None:
-    grade = await ticked(*words, calls=(CALL,))
+    grade = await grade_ticks(*words, calls=(CALL,))
 
     assert (grade.score, grade.highest) == bounds
     assert ("could not decide" in grade.reason) is (grade.highest is not None)
@@ -402,7 +402,7 @@ async def test_what_is_undecided_is_neither_met_nor_missed(
 
 
 async def test_where_no_bullet_applies_it_is_not_applicable() -> None:
-    grade = await ticked(*[NA] * 5, calls=(CALL,))
+    grade = await grade_ticks(*[NA] * 5, calls=(CALL,))
 
     assert (grade.status, grade.score, grade.passed) == (GradeStatus.NOT_APPLICABLE, None, None)
     assert grade.calls == (CALL,)
@@ -424,7 +424,7 @@ async def test_where_no_bullet_applies_it_is_not_applicable() -> None:
     ],
 )
 async def test_the_reason_names_what_was_missed(words: list[Tick | None], says: list[str]) -> None:
-    reason = (await ticked(*words)).reason
+    reason = (await grade_ticks(*words)).reason
 
     assert [part for part in says if part not in reason] == []
 

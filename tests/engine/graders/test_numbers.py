@@ -74,7 +74,7 @@ def test_the_whole_reply_is_the_number(
     assert (grade.passed, grade.score) == (passes, float(passes))
 
 
-def found(text: str, *, percent: bool = False, decimal: DecimalSign = "auto") -> list[str]:
+def numbers_in(text: str, *, percent: bool = False, decimal: DecimalSign = "auto") -> list[str]:
     numbers = find_numbers(text, percent=percent, decimal=decimal)
     return [f"{number.value.normalize():f}{'' if number.is_certain else '?'}" for number in numbers]
 
@@ -136,7 +136,7 @@ def found(text: str, *, percent: bool = False, decimal: DecimalSign = "auto") ->
     ],
 )
 def test_numbers_are_found_in_running_text(text: str, numbers: list[str]) -> None:
-    assert found(text) == numbers
+    assert numbers_in(text) == numbers
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_numbers_are_found_in_running_text(text: str, numbers: list[str]) -> Non
     ],
 )
 def test_percent_divides_where_it_is_asked_for(text: str, numbers: list[str]) -> None:
-    assert found(text, percent=True) == numbers
+    assert numbers_in(text, percent=True) == numbers
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_percent_divides_where_it_is_asked_for(text: str, numbers: list[str]) ->
 def test_it_can_be_stated_how_decimals_are_written(
     decimal: DecimalSign, numbers: list[str]
 ) -> None:
-    assert found("1.234; 1,234; 3,5; 1,2,3", decimal=decimal) == numbers
+    assert numbers_in("1.234; 1,234; 3,5; 1,2,3", decimal=decimal) == numbers
 
 
 @pytest.mark.parametrize(

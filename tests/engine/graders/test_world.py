@@ -55,11 +55,11 @@ A_REFUND: dict[str, Any] = {"created": [{"type": "refund"}]}
 TWO_REFUNDS: dict[str, Any] = {"created": [{"type": "refund", "count": 2}]}
 
 
-def updated(**data: Any) -> dict[str, Any]:
+def expected_update(**data: Any) -> dict[str, Any]:
     return {"updated": [{"id": "order-1", "data": data}]}
 
 
-def ran(*turns: Calls) -> Trial:
+def trial_of(*turns: Calls) -> Trial:
     """Return a conversation in whose turns these tools were called."""
     world = ToolWorld([SHOP], {}, clock="2026-05-01T09:30:00+00:00")
     ends = []
@@ -74,7 +74,7 @@ def ran(*turns: Calls) -> Trial:
 
 
 def grade(calls: Calls, **options: Any) -> Grade:
-    return WorldChanges.model_validate(options).grade(View(ran(calls)))
+    return WorldChanges.model_validate(options).grade(View(trial_of(calls)))
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,16 @@ def grade(calls: Calls, **options: Any) -> Grade:
         pytest.param([REFUND], {"created": [{"id": "refund-1"}]}, id="created by its id"),
         pytest.param([REFUND] * 2, TWO_REFUNDS, id="two of a type"),
         pytest.param([REFUND] * 2, A_REFUND, id="more than was asked for"),
-        pytest.param([REFUNDED], updated(state="refunded"), id="updated"),
-        pytest.param([REFUNDED, CHEAPER], updated(state="refunded"), id="another field may change"),
-        pytest.param([MOVED], updated(**{"address.city": {"contains": "asel"}}), id="in a field"),
-        pytest.param([update(total=None)], updated(total={"present": False}), id="a field is gone"),
+        pytest.param([REFUNDED], expected_update(state="refunded"), id="updated"),
+        pytest.param(
+            [REFUNDED, CHEAPER], expected_update(state="refunded"), id="another field may change"
+        ),
+        pytest.param(
+            [MOVED], expected_update(**{"address.city": {"contains": "asel"}}), id="in a field"
+        ),
+        pytest.param(
+            [update(total=None)], expected_update(total={"present": False}), id="a field is gone"
+        ),
         pytest.param([CLOSED], {"updated": [{"id": "order-1", "status": "closed"}]}, id="status"),
         pytest.param([GONE], {"deleted": [{"id": "order-1"}]}, id="deleted"),
         ([GONE], {"deleted": [{"type": "order", "data": {"total": 24.5}, "status": "active"}]}),
@@ -102,7 +108,7 @@ def grade(calls: Calls, **options: Any) -> Grade:
         pytest.param([MOVED], NOTHING | {"ignore": ["address"]}, id="within a field that may"),
         pytest.param(
             [REFUND, REFUNDED, STAMPED],
-            A_REFUND | updated(state="refunded") | NOTHING,
+            A_REFUND | expected_update(state="refunded") | NOTHING,
             id="this and nothing else but when it was written",
         ),
         pytest.param([GONE], {"deleted": [{"id": "order-1"}]} | NOTHING, id="with its relations"),
@@ -147,12 +153,12 @@ def test_expected_changes_pass(calls: Calls, options: dict[str, Any]) -> None:
         ),
         pytest.param(
             [CHEAPER],
-            updated(state="refunded"),
+            expected_update(state="refunded"),
             0,
             "order-1 (total: 24.5 → 1), where state is paid.",
             id="updated otherwise",
         ),
-        pytest.param([GONE], updated(), 0, "but it was deleted", id="deleted instead"),
+        pytest.param([GONE], expected_update(), 0, "but it was deleted", id="deleted instead"),
         pytest.param(
             [REFUNDED],
             {"updated": [{"id": "order-1", "status": "closed"}]},
@@ -160,7 +166,7 @@ def test_expected_changes_pass(calls: Calls, options: dict[str, Any]) -> None:
             "where its status is active.",
             id="status",
         ),
-        ([REFUNDED, update(state="paid")], updated(), 0, "it did not change"),
+        ([REFUNDED, update(state="paid")], expected_update(), 0, "it did not change"),
         pytest.param(
             [LINKED],
             {"linked": [{"from": "order-2", "type": "paid_by"}]},
@@ -172,7 +178,7 @@ def test_expected_changes_pass(calls: Calls, options: dict[str, Any]) -> None:
         ([REFUND] * 2, A_REFUND | NOTHING, 0.5, "created refund refund-2"),
         pytest.param(
             [REFUNDED, CHEAPER],
-            updated(state="refunded") | NOTHING,
+            expected_update(state="refunded") | NOTHING,
             0,
             "where total: 24.5 → 1 was not expected.",
             id="another field of the entity",
@@ -197,7 +203,7 @@ def test_other_changes_fail_with_what_there_is_instead(
     [
         pytest.param(
             [REFUND, REFUNDED],
-            A_REFUND | updated(),
+            A_REFUND | expected_update(),
             ["created refund refund-1", '(state: "paid" → "refunded"). Nothing else'],
             id="as expected",
         ),
@@ -264,7 +270,7 @@ def test_details_hold_expected_beside_actual() -> None:
 def test_a_turn_is_checked_by_what_changed_in_it(
     turn: int | None, options: dict[str, Any], *, passed: bool
 ) -> None:
-    trial = ran([REFUND], [update("refund-1", amount=1)], [])
+    trial = trial_of([REFUND], [update("refund-1", amount=1)], [])
     view = View(trial, None if turn is None else trial.turns[turn - 1])
 
     result = WorldChanges.model_validate(options).grade(view)
@@ -408,7 +414,7 @@ def test_huge_numbers_and_deep_data_are_compared_exactly() -> None:
 
 @pytest.mark.parametrize("options", [NOTHING, A_REFUND], ids=["nothing may change", "a change"])
 def test_an_agent_that_works_outside_the_world_is_not_graded(options: dict[str, Any]) -> None:
-    trial = ran([]).but(is_outside=True)
+    trial = trial_of([]).but(is_outside=True)
 
     result = WorldChanges.model_validate(options).grade(View(trial))
 

@@ -52,7 +52,7 @@ def text_of(call: ModelCall) -> str:
     return "\n\n".join(part.text for part in call.messages if isinstance(part, UserMessage))
 
 
-def required(
+def requirement(
     met: str = "yes", quote: str = "comes on Friday", text: str = "date", where: str = "turn 2"
 ) -> dict[str, Any]:
     """Write what a judge finds of a requirement; without a quote there is nothing to quote."""
@@ -71,7 +71,7 @@ def verdict(score: int | None = 4, *met: str, **changes: Any) -> str:
     usual = "undecided" if word == "cannot_grade" else "no" if word == "fail" else "yes"
     usual = "no" if score == 1 and usual == "yes" else usual
     data = {
-        "requirements": [required(word) for word in met or (usual,)],
+        "requirements": [requirement(word) for word in met or (usual,)],
         "critique": "Names the date.",
         "injection_suspected": False,
         "verdict": word,

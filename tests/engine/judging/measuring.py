@@ -48,7 +48,7 @@ def verdicts(*words: str, begin: int = 1, **rest: Any) -> dict[str, Any]:
     return {"verdicts": entries, "injection_suspected": False, **rest}
 
 
-def sourced(*words: str, begin: int = 1, **rest: Any) -> dict[str, Any]:
+def source_verdicts(*words: str, begin: int = 1, **rest: Any) -> dict[str, Any]:
     """Write a reply like `verdicts`, in which every entry has a source, perhaps none."""
     reply = verdicts(*words, begin=begin, **rest)
     none = {"chunk": 0, "quote": ""}

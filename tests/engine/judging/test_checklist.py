@@ -33,17 +33,17 @@ def answer(*entries: dict[str, Any], **changes: Any) -> ModelReply:
     return reply(json.dumps({"items": list(entries), "injection_suspected": False} | changes))
 
 
-def asked_about(call: ModelCall) -> list[int]:
+def items_in(call: ModelCall) -> list[int]:
     """Read the numbers that a prompt asks about."""
     criteria = re.findall(r"<CRITERIA-\w+>(.*)</CRITERIA-", text_of(call), re.DOTALL)[0]
     return [int(item) for item in re.findall(r"^\[(\d+)\] ", criteria, re.MULTILINE)]
 
 
-def passing(call: ModelCall) -> ModelReply:
-    return answer(*(entry(n, quote="It comes on Friday.") for n in asked_about(call)))
+def pass_all(call: ModelCall) -> ModelReply:
+    return answer(*(entry(n, quote="It comes on Friday.") for n in items_in(call)))
 
 
-async def ticked(model: FakeModel, *texts: str, votes: int = 1) -> ChecklistAnswer:
+async def tick_off(model: FakeModel, *texts: str, votes: int = 1) -> ChecklistAnswer:
     return await make_judge(model).tick_off(make_checklist(*texts, reply=REPLY, votes=votes))
 
 
@@ -63,11 +63,11 @@ def verdicts(result: ChecklistAnswer) -> list[str | None]:
 async def test_forty_are_asked_about_in_a_call(
     count: int, parts: list[int], room: list[int]
 ) -> None:
-    model = FakeModel(passing)
+    model = FakeModel(pass_all)
 
-    result = await ticked(model, *["Is polite"] * count)
+    result = await tick_off(model, *["Is polite"] * count)
 
-    assert [len(asked_about(call)) for call in model.asked] == parts
+    assert [len(items_in(call)) for call in model.asked] == parts
     assert [call.max_output_tokens for call in model.asked] == room
     assert verdicts(result) == ["pass"] * count
 
@@ -75,7 +75,7 @@ async def test_forty_are_asked_about_in_a_call(
 async def test_a_judge_that_cannot_tell_leaves_an_item_undecided_and_is_not_asked_again() -> None:
     model = FakeModel(answer(entry(1, "cannot_grade", critique="It was cut off.")))
 
-    result = await ticked(model, "a")
+    result = await tick_off(model, "a")
 
     assert [(item.verdict, item.critique) for item in result.items] == [(None, "It was cut off.")]
 
@@ -208,7 +208,7 @@ async def test_a_script_says_that_it_is_one_and_may_say_why() -> None:
 
 
 async def test_each_vote_but_the_first_sees_another_order_within_its_headings() -> None:
-    model = FakeModel(passing)
+    model = FakeModel(pass_all)
     texts = [(f"Item {n}", ("# A",) if n < 9 else ("# B",)) for n in range(1, 17)]
     items = tuple(ChecklistItem(n, text, under) for n, (text, under) in enumerate(texts, 1))
     question = ChecklistQuestion(items, view_of_two(REPLY), key="0", votes=3)
@@ -216,7 +216,7 @@ async def test_each_vote_but_the_first_sees_another_order_within_its_headings() 
     await make_judge(model).tick_off(question)
     await make_judge(model).tick_off(question)
 
-    orders = [asked_about(call) for call in model.asked]
+    orders = [items_in(call) for call in model.asked]
     assert orders[0] == list(range(1, 17))
     assert orders[:3] == orders[3:]
     assert len({tuple(order) for order in orders[:3]}) == 3
@@ -232,7 +232,7 @@ async def test_the_calls_of_a_vote_that_came_to_nothing_are_kept() -> None:
     model = FakeModel(answer(entry(1)), UnavailableError("down"))
 
     with pytest.raises(UnavailableError) as failed:
-        await ticked(model, "a", "b")
+        await tick_off(model, "a", "b")
 
     assert len(failed.value.calls) == 1
 

@@ -19,7 +19,7 @@ from tests.engine.judging.makers import (
     make_judge,
     make_question,
     reply,
-    required,
+    requirement,
     text_of,
     verdict,
 )
@@ -128,7 +128,7 @@ async def test_a_critique_against_its_verdict_is_flagged(
 
 
 @pytest.mark.parametrize(
-    ("criteria", "requirement", "flags"),
+    ("criteria", "text", "flags"),
     [
         pytest.param("Does not promise a refund", "promises no refund", (), id="forbids"),
         pytest.param("If asked, names the price", "if asked, names the price", (), id="condition"),
@@ -140,16 +140,16 @@ async def test_a_critique_against_its_verdict_is_flagged(
 )
 @pytest.mark.parametrize("is_absent", [True, False])
 async def test_what_is_met_without_a_quote_is_asked_for_again_unless_it_is_forbidden(
-    criteria: str, requirement: str, flags: tuple[str, ...] | None, *, is_absent: bool
+    criteria: str, text: str, flags: tuple[str, ...] | None, *, is_absent: bool
 ) -> None:
-    listed = [required(quote="", text=requirement) | {"absent": is_absent}]
+    listed = [requirement(quote="", text=text) | {"absent": is_absent}]
     model = FakeModel(lambda _: verdict(None, verdict="pass", requirements=listed))
     question = JudgeQuestion(criteria, "pass_fail", make_question().view, key="0")
 
     if flags is None:
         with pytest.raises(JudgeError, match="quot"):
             await make_judge(model)(question)
-        assert requirement in text_of(model.asked[1])
+        assert text in text_of(model.asked[1])
         return
     answer = await make_judge(model)(question)
 
@@ -184,9 +184,9 @@ async def test_what_meets_nothing_does_not_pass(
 
 async def test_what_the_criteria_require_comes_with_the_answer() -> None:
     listed = [
-        required("yes", text="Names the day"),
-        required("no", quote="", text="Names the hour"),
-        required("undecided", quote="by carrier pigeon", text="Names the carrier"),
+        requirement("yes", text="Names the day"),
+        requirement("no", quote="", text="Names the hour"),
+        requirement("undecided", quote="by carrier pigeon", text="Names the carrier"),
     ]
     model = FakeModel(reply(verdict(None, verdict="fail", requirements=listed)))
 
@@ -220,7 +220,7 @@ async def test_a_verdict_that_rests_on_a_made_up_quote_is_asked_for_again_and_th
     trial = make_trial(make_turn("It comes on Friday.", user="When does it come?"))
     question = JudgeQuestion("Names the day", "pass_fail", View(trial, trial.turns[0]), key="0")
     answered = verdict(
-        None, verdict="pass" if met == "yes" else "fail", requirements=[required(met, quote)]
+        None, verdict="pass" if met == "yes" else "fail", requirements=[requirement(met, quote)]
     )
     model = FakeModel(lambda _: reply(answered))
 

@@ -31,7 +31,7 @@ class Model:
         return replace(REPLY, text=f"Answer {self.asked}", **self._reply)
 
 
-async def asked(
+async def replies_to(
     folder: Path, model: Model, *calls: ModelCall, trial: int = 1, provider: ProviderSpec = HERE
 ) -> list[ModelReply]:
     """Ask in one execution of a new run."""
@@ -45,9 +45,9 @@ def files_in(folder: Path) -> list[Path]:
 
 async def test_the_identical_question_is_answered_from_the_folder(tmp_path: Path) -> None:
     model = Model()
-    (first,) = await asked(tmp_path, model, make_call("one"))
+    (first,) = await replies_to(tmp_path, model, make_call("one"))
 
-    (again,) = await asked(tmp_path, model, make_call("one", timeout_s=1.0))
+    (again,) = await replies_to(tmp_path, model, make_call("one", timeout_s=1.0))
 
     assert model.asked == 1
     assert first == replace(REPLY, text="Answer 1")
@@ -78,9 +78,9 @@ async def test_what_a_check_could_not_use_is_asked_for_again(tmp_path: Path) -> 
 
 async def test_equal_questions_of_one_execution_are_votes(tmp_path: Path) -> None:
     model = Model()
-    await asked(tmp_path, model, make_call(), make_call())
+    await replies_to(tmp_path, model, make_call(), make_call())
 
-    again = await asked(tmp_path, model, make_call(), make_call(), make_call())
+    again = await replies_to(tmp_path, model, make_call(), make_call(), make_call())
 
     assert [reply.text for reply in again] == ["Answer 1", "Answer 2", "Answer 3"]
 
@@ -114,9 +114,9 @@ async def test_another_question_is_asked(
     tmp_path: Path, call: ModelCall, how: dict[str, Any]
 ) -> None:
     model = Model()
-    await asked(tmp_path, model, make_call("one"))
+    await replies_to(tmp_path, model, make_call("one"))
 
-    await asked(tmp_path, model, call, **how)
+    await replies_to(tmp_path, model, call, **how)
 
     assert model.asked == 2
 
@@ -129,20 +129,20 @@ async def test_another_question_is_asked(
 async def test_only_whole_answers_are_kept(tmp_path: Path, reply: dict[str, Any]) -> None:
     model = Model(**reply)
 
-    await asked(tmp_path, model, make_call())
-    await asked(tmp_path, model, make_call())
+    await replies_to(tmp_path, model, make_call())
+    await replies_to(tmp_path, model, make_call())
 
     assert model.asked == 2
 
 
 async def test_a_broken_file_is_replaced(tmp_path: Path) -> None:
     model = Model()
-    await asked(tmp_path, model, make_call())
+    await replies_to(tmp_path, model, make_call())
     (file,) = files_in(tmp_path)
     file.write_bytes(b"{")
 
-    await asked(tmp_path, model, make_call())
-    (third,) = await asked(tmp_path, model, make_call())
+    await replies_to(tmp_path, model, make_call())
+    (third,) = await replies_to(tmp_path, model, make_call())
 
     assert (model.asked, third.text) == (2, "Answer 2")
     assert files_in(tmp_path) == [file]

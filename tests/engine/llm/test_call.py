@@ -10,7 +10,7 @@ from tests.engine.llm.makers import make_call
 PNG = FileContent("a.png", "image/png", b"one")
 
 
-def shown(*files: FileContent) -> Any:
+def call_with(*files: FileContent) -> Any:
     return make_call(messages=(UserMessage("Look.", files),))
 
 
@@ -24,12 +24,12 @@ def shown(*files: FileContent) -> Any:
     ],
 )
 def test_files_belong_to_the_question(file: FileContent, *, is_same: bool) -> None:
-    assert (fingerprint(shown(PNG)) == fingerprint(shown(file))) is is_same
-    assert fingerprint(shown(PNG)) != fingerprint(shown())
+    assert (fingerprint(call_with(PNG)) == fingerprint(call_with(file))) is is_same
+    assert fingerprint(call_with(PNG)) != fingerprint(call_with())
 
 
 def test_what_a_file_holds_is_in_no_log() -> None:
-    call = shown(FileContent("a.pdf", "application/pdf", b"secret"))
+    call = call_with(FileContent("a.pdf", "application/pdf", b"secret"))
 
     assert "secret" not in call.as_json()
     assert "secret" not in repr(call)
@@ -37,7 +37,7 @@ def test_what_a_file_holds_is_in_no_log() -> None:
 
 
 def test_a_prompt_has_no_more_tokens_than_bytes_and_what_its_files_may_take() -> None:
-    plain, picture = shown(), shown(PNG)
+    plain, picture = call_with(), call_with(PNG)
 
     assert plain.most_prompt_tokens >= len(plain.as_json().encode()) + 1000
     assert picture.most_prompt_tokens >= plain.most_prompt_tokens + 50_000

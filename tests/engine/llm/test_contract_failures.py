@@ -283,7 +283,7 @@ async def test_an_attempt_in_which_nothing_comes_is_given_up_and_tried_again(
     assert lab.time.slept == [2.0, 4.0]
 
 
-def chosen(*, is_thinking: bool) -> float:
+def allowed_silence(*, is_thinking: bool) -> float:
     """Wait as a turn does whose limit somebody chose."""
     return math.inf if is_thinking else 0.2
 
@@ -304,7 +304,7 @@ async def test_a_model_at_work_is_told_from_an_api_that_is_down(
     lab.server.answers(lambda _: answer)
 
     with pytest.raises(TimedOutError) as failed:
-        await lab.ask(api=api, silence_s=chosen, timeout_s=0.6, patience_s=1)
+        await lab.ask(api=api, silence_s=allowed_silence, timeout_s=0.6, patience_s=1)
 
     assert ("0.2 s" in str(failed.value), failed.value.may_be_billed) == (is_given_up, True)
 

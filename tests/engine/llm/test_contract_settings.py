@@ -24,7 +24,7 @@ from tests.model_server import Answer, Failure, Garbage, ModelServer, Reply, Who
 pytestmark = pytest.mark.anyio
 
 
-async def sent_twice(
+async def send_twice(
     api: Api,
     server: ModelServer,
     fake_time: FakeTime,
@@ -43,7 +43,7 @@ async def test_a_refused_setting_is_dropped_reported_and_remembered(
     settings = {"temperature": 0.0, "top_p": 0.5}
 
     with ModelServer(refuses=settings, not_chat=[NOT_CHAT]) as server:
-        first, second = await sent_twice(api, server, fake_time, settings, settings)
+        first, second = await send_twice(api, server, fake_time, settings, settings)
 
     assert first.dropped == second.dropped == ("temperature", "top_p")
     assert first.sent == second.sent == {"max_output_tokens": 4096}
@@ -58,7 +58,7 @@ async def test_a_setting_that_is_accepted_is_sent_and_not_dropped(
     fake_time: FakeTime, *, api: Api
 ) -> None:
     with ModelServer(refuses=["top_p"]) as server:
-        first, second = await sent_twice(
+        first, second = await send_twice(
             api, server, fake_time, {"temperature": 0.0}, {"top_p": 0.5}
         )
 
@@ -78,7 +78,7 @@ async def test_what_was_not_refused_is_tried(
     fake_time: FakeTime, second: dict[str, Any], sent: list[float | None], *, api: Api
 ) -> None:
     with ModelServer(refuses=["temperature"]) as server:
-        await sent_twice(api, server, fake_time, {"temperature": 1.5}, second)
+        await send_twice(api, server, fake_time, {"temperature": 1.5}, second)
 
     assert [body.get("temperature") for body in server.bodies] == sent
 
@@ -119,12 +119,12 @@ data: [DONE]
 """
 
 
-def refusing(request: dict[str, Any]) -> Answer:
+def refuse_streams(request: dict[str, Any]) -> Answer:
     refusal = Failure(400, message="Streaming is not supported by this model.", param="stream")
     return refusal if request.get("stream") else Reply("Fine.")
 
 
-def uncounted(request: dict[str, Any]) -> Answer:
+def stream_uncounted(request: dict[str, Any]) -> Answer:
     whole = Reply("Fine.")
     return Garbage(UNCOUNTED, content_type="text/event-stream") if request.get("stream") else whole
 
@@ -137,11 +137,11 @@ def uncounted(request: dict[str, Any]) -> Answer:
             for name, api in {"messages": MESSAGES, "chat": CHAT, "responses": RESPONSES}.items()
             for what, answer, dropped, streamed in [
                 ("streams", lambda _: Reply("Fine."), (), [True, True]),
-                ("refuses", refusing, ("streaming",), [True, False, False]),
+                ("refuses", refuse_streams, ("streaming",), [True, False, False]),
                 ("ignores it", lambda _: Whole(Reply("Fine.")), (), [True, False]),
             ]
         ),
-        pytest.param(CHAT, uncounted, (), [True, False], id="chat, without token counts"),
+        pytest.param(CHAT, stream_uncounted, (), [True, False], id="chat, without token counts"),
     ],
 )
 async def test_a_call_that_must_not_be_silent_is_streamed_where_that_is_possible(

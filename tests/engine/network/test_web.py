@@ -27,7 +27,7 @@ async def resolve_here(host: str, port: int) -> list[str]:
 
 
 @asynccontextmanager
-async def asking(**kwargs: Any) -> AsyncIterator[Web]:
+async def open_web(**kwargs: Any) -> AsyncIterator[Web]:
     """Open a Web for which names lead here and may be called."""
     with permitting(hosts=("agent.test", "other.test", "127.0.0.1")):
         async with Web(**({"resolve": resolve_here} | kwargs)) as web:
@@ -35,12 +35,12 @@ async def asking(**kwargs: Any) -> AsyncIterator[Web]:
 
 
 @asynccontextmanager
-async def serving(
+async def serve(
     answer: Callable[[Asked], Sent] | Sent, **kwargs: Any
 ) -> AsyncIterator[tuple[WebServer, Web]]:
     """Open a server that answers so, and a Web that may call it."""
     with WebServer(answer if callable(answer) else lambda _: answer) as server:
-        async with asking(**kwargs) as web:
+        async with open_web(**kwargs) as web:
             yield server, web
 
 
@@ -60,7 +60,7 @@ async def test_what_requests_need_is_loaded_before_anybodys_time_is_taken(
 
 
 async def test_a_request_goes_to_the_address_and_names_the_host() -> None:
-    async with serving(Sent.json({"a": "ä"})) as (server, web):
+    async with serve(Sent.json({"a": "ä"})) as (server, web):
         answer = await web.ask(
             "POST",
             f"http://agent.test:{server.port}/chat?x=1",
@@ -86,7 +86,7 @@ async def test_a_host_is_looked_up_once_and_its_connection_used_again() -> None:
         asked.append(host)
         return ["127.0.0.1"]
 
-    async with serving(Sent.text("a"), resolve=resolve) as (server, web):
+    async with serve(Sent.text("a"), resolve=resolve) as (server, web):
         for _ in range(3):
             await ask(web, f"http://agent.test:{server.port}/")
         await ask(web, f"http://other.test:{server.port}/")
@@ -116,7 +116,7 @@ async def test_a_name_that_leads_inside_is_never_connected_to(addresses: list[st
 
 
 async def test_a_permission_that_was_taken_back_counts_at_once() -> None:
-    async with serving(Sent.text("a")) as (server, web):
+    async with serve(Sent.text("a")) as (server, web):
         await ask(web, f"http://agent.test:{server.port}/")
         with permitting(hosts=()), pytest.raises(ConfigurationError):
             await ask(web, f"http://agent.test:{server.port}/")
@@ -127,7 +127,7 @@ async def test_a_permission_that_was_taken_back_counts_at_once() -> None:
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_nobody_is_followed_elsewhere(status: int) -> None:
     headers = {"location": "http://169.254.169.254/latest/meta-data/"}
-    async with serving(Sent(status, headers)) as (server, web):
+    async with serve(Sent(status, headers)) as (server, web):
         with pytest.raises(WebError, match=r"redirects to http://169\.254\.169\.254/"):
             await ask(web, server.url)
 
@@ -144,26 +144,26 @@ async def test_nobody_is_followed_elsewhere(status: int) -> None:
     ],
 )
 async def test_an_answer_that_would_fill_the_memory_is_refused(sent: Sent, words: str) -> None:
-    async with serving(sent) as (server, web):
+    async with serve(sent) as (server, web):
         with pytest.raises(WebError, match=words):
             await ask(web, server.url)
 
 
 async def test_an_answer_of_just_the_right_size_is_read() -> None:
-    async with serving(Sent(content=b"x" * MOST)) as (server, web):
+    async with serve(Sent(content=b"x" * MOST)) as (server, web):
         assert len((await ask(web, server.url)).text) == MOST
 
 
 async def test_a_server_that_is_silent_takes_no_longer_than_the_caller_allows() -> None:
     with WebServer(lambda _: server.wait()) as server:
-        async with asking() as web:
+        async with open_web() as web:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.2):
                     await ask(web, server.url)
 
 
 async def test_a_server_that_is_not_there_is_named() -> None:
-    async with asking() as web:
+    async with open_web() as web:
         with pytest.raises(WebError, match=r"agent\.test:9 could not be reached"):
             await ask(web, "http://agent.test:9/")
 
@@ -172,7 +172,7 @@ async def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
     async def resolve(host: str, port: int) -> list[str]:
         return ["127.0.0.2", "127.0.0.1"]
 
-    async with serving(Sent.text("a"), resolve=resolve) as (server, web):
+    async with serve(Sent.text("a"), resolve=resolve) as (server, web):
         answer = await ask(web, f"http://agent.test:{server.port}/")
 
     assert answer.text == "a"
@@ -197,7 +197,7 @@ async def test_a_name_with_too_long_a_part_is_shown() -> None:
 
 async def test_no_secret_comes_back_in_a_redirect() -> None:
     headers = {"location": f"http://a.b/{'x' * 280}?q=tok-1234567890"}
-    async with serving(Sent(302, headers), secrets=["tok-1234567890"]) as (server, web):
+    async with serve(Sent(302, headers), secrets=["tok-1234567890"]) as (server, web):
         with pytest.raises(WebError) as refused:
             await ask(web, server.url)
 
@@ -206,7 +206,7 @@ async def test_no_secret_comes_back_in_a_redirect() -> None:
 
 async def test_a_connection_that_breaks_is_shown() -> None:
     sent = Sent(headers={"content-length": "100"}, parts=[b"half"])
-    async with serving(sent) as (server, web):
+    async with serve(sent) as (server, web):
         with pytest.raises(WebError, match="broke"):
             await ask(web, server.url)
 
@@ -228,7 +228,7 @@ async def test_a_connection_on_which_a_server_may_hang_up_is_not_used_again(
     monkeypatch.setattr(web_module, "_IDLE_S", idle_s)
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        async with asking() as web:
+        async with open_web() as web:
             for _ in range(3):
                 await ask(web, f"http://127.0.0.1:{port}/")
 
@@ -242,13 +242,13 @@ async def test_a_server_that_hangs_up_is_shown_in_one_sentence() -> None:
 
     async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        async with asking() as web:
+        async with open_web() as web:
             with pytest.raises(WebError, match=r"without sending a response\.$"):
                 await ask(web, f"http://127.0.0.1:{port}/")
 
 
 async def test_the_mark_of_utf_8_is_no_part_of_an_answer() -> None:
-    async with serving(Sent(content=b'\xef\xbb\xbf{"output": "4"}')) as (server, web):
+    async with serve(Sent(content=b'\xef\xbb\xbf{"output": "4"}')) as (server, web):
         answer = await ask(web, server.url)
 
     assert answer.text == '{"output": "4"}'
@@ -259,13 +259,13 @@ async def test_what_cannot_be_written_as_json_is_not_sent() -> None:
     for _ in range(100_000):
         deep = [deep]
 
-    async with asking() as web:
+    async with open_web() as web:
         with pytest.raises(WebError, match="nested too deeply"):
             await ask(web, "http://agent.test:9/", body=deep)
 
 
 async def test_an_authors_header_takes_the_place_of_ours() -> None:
-    async with serving(Sent.text("a")) as (server, web):
+    async with serve(Sent.text("a")) as (server, web):
         await web.ask("GET", server.url, headers={"User-Agent": "mine"}, most_bytes=MOST)
 
     assert server.asked[0].headers["user-agent"] == "mine"
@@ -275,7 +275,7 @@ async def test_no_secret_comes_back() -> None:
     def answer(asked: Asked) -> Sent:
         return Sent.text(f"401: {asked.headers['authorization']} is wrong", status=401)
 
-    async with serving(answer, secrets=["tok-123", ""]) as (server, web):
+    async with serve(answer, secrets=["tok-123", ""]) as (server, web):
         answer_ = await web.ask(
             "POST", server.url, headers={"Authorization": "tok-123"}, most_bytes=MOST
         )
@@ -302,7 +302,7 @@ def test_a_status_is_shown_with_the_beginning_of_what_was_said(
 async def test_no_cookie_is_kept_and_no_proxy_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    async with serving(Sent.text("a", headers={"set-cookie": "a=b"})) as (server, web):
+    async with serve(Sent.text("a", headers={"set-cookie": "a=b"})) as (server, web):
         await ask(web, server.url)
         await ask(web, server.url)
 
@@ -313,7 +313,7 @@ async def test_a_proxy_is_asked_where_one_is_given(monkeypatch: pytest.MonkeyPat
     with WebServer(lambda _: Sent.text("from the proxy")) as server:
         monkeypatch.setenv("HTTP_PROXY", server.host)
         monkeypatch.setenv("NO_PROXY", "near.test")
-        async with asking(proxy=proxy_for("http://agent.test/v1")) as web:
+        async with open_web(proxy=proxy_for("http://agent.test/v1")) as web:
             answer = await ask(web, "http://agent.test/v1/models")
 
         assert proxy_for("http://near.test/") is None
@@ -323,7 +323,7 @@ async def test_a_proxy_is_asked_where_one_is_given(monkeypatch: pytest.MonkeyPat
 
 async def test_bytes_arrive_as_they_were_sent() -> None:
     sent = b"\xef\xbb\xbf\x00\xff secret"
-    async with serving(Sent(content=sent), secrets=["secret"]) as (server, web):
+    async with serve(Sent(content=sent), secrets=["secret"]) as (server, web):
         sending = web.sending("GET", server.url, headers={}, most_bytes=MOST)
         async with sending as arriving:
             parts = [part async for part in arriving.parts()]
@@ -343,7 +343,7 @@ async def test_a_certificate_must_be_that_of_the_name(monkeypatch: pytest.Monkey
     monkeypatch.setattr(checked_transport, "trust", lambda: context)
     monkeypatch.setattr(ssl.SSLContext, "wrap_bio", wrap_bio)
     with WebServer(lambda _: Sent.text("a")) as server:  # it speaks no TLS
-        async with asking() as web:
+        async with open_web() as web:
             with pytest.raises(WebError, match="could not be reached"):
                 await ask(web, f"https://agent.test:{server.port}/")
 

@@ -31,20 +31,22 @@ SHOP = FixtureSpec.model_validate(
 Calls = list[tuple[str, dict[str, Any]]]
 
 
-def held(calls: Calls) -> Trial:
+def trial_of(calls: Calls) -> Trial:
     world = ToolWorld([SHOP], {}, clock="2026-05-01T09:30:00+00:00")
     for name, args in calls:
         world.call(name, args)
     return make_trial(make_turn(), world_journal=tuple(world.journal))
 
 
-def taken(calls: Calls, *, but: tuple[str, ...] = (), nothing_else: bool = True) -> dict[str, Any]:
+def take_all(
+    calls: Calls, *, but: tuple[str, ...] = (), nothing_else: bool = True
+) -> dict[str, Any]:
     """Take what happened as a page offers it, but for what is unticked; moments are from the start."""
-    changes = happenings(held(calls))
-    return expectation(changes, kept=offered(changes) - set(but), nothing_else=nothing_else)
+    changes = happenings(trial_of(calls))
+    return expectation(changes, kept=keys_of(changes) - set(but), nothing_else=nothing_else)
 
 
-def offered(changes: tuple[Happening, ...]) -> set[str]:
+def keys_of(changes: tuple[Happening, ...]) -> set[str]:
     parts = {part.key for change in changes for part in change.parts if not part.doubt}
     return {change.key for change in changes} | parts
 
@@ -57,11 +59,11 @@ def update(id_: str = "order-1", /, **data: Any) -> tuple[str, dict[str, Any]]:
     return "entity.update", {"id": id_, "data": data}
 
 
-def created(*rows: dict[str, Any]) -> dict[str, Any]:
+def expected_row(*rows: dict[str, Any]) -> dict[str, Any]:
     return {"created": [{"type": "refund", **row} for row in rows]}
 
 
-def updated(id_: str = "order-1", /, **data: Any) -> dict[str, Any]:
+def expected_update(id_: str = "order-1", /, **data: Any) -> dict[str, Any]:
     return {"updated": [{"id": id_, "data": data}]}
 
 
@@ -72,28 +74,32 @@ MADE = "2026-05-01T09:30:00Z"
     ("calls", "options"),
     [
         pytest.param([], {}, id="nothing"),
-        pytest.param([refund(amount=5)], created({"data": {"amount": 5}}), id="without its id"),
+        pytest.param(
+            [refund(amount=5)], expected_row({"data": {"amount": 5}}), id="without its id"
+        ),
         pytest.param(
             [("entity.create", {"type": "refund", "data": {}, "status": "open"})],
-            created({"status": "open"}),
+            expected_row({"status": "open"}),
             id="created with a status",
         ),
-        ([refund(amount=5)] * 3, created({"data": {"amount": 5}, "count": 3})),
+        ([refund(amount=5)] * 3, expected_row({"data": {"amount": 5}, "count": 3})),
         pytest.param(
             [refund(amount=1), refund(amount=True)],
-            created({"data": {"amount": 1}}, {"data": {"amount": True}}),
+            expected_row({"data": {"amount": 1}}, {"data": {"amount": True}}),
             id="one is not true",
         ),
-        ([refund(made=MADE, day="2026-05-01")], created({"data": {"day": "2026-05-01"}})),
+        ([refund(made=MADE, day="2026-05-01")], expected_row({"data": {"day": "2026-05-01"}})),
         pytest.param(
             [("entity.update", {"id": "order-1", "data": {"a": {"b": 5}}, "status": "closed"})],
             {"updated": [{"id": "order-1", "status": "closed", "data": {"a.b": 5}}]},
             id="updated",
         ),
-        pytest.param([update(x=None)], updated(x={"present": False}), id="a field was removed"),
-        ([update(x="2026-05-01 09:30", at=2)], updated(x={"present": True}, at=2)),
-        ([update(x={"regex": "("})], updated(x={"present": True})),
-        ([update("order-2", a={"b": 2})], updated("order-2", a={"b": 2})),
+        pytest.param(
+            [update(x=None)], expected_update(x={"present": False}), id="a field was removed"
+        ),
+        ([update(x="2026-05-01 09:30", at=2)], expected_update(x={"present": True}, at=2)),
+        ([update(x={"regex": "("})], expected_update(x={"present": True})),
+        ([update("order-2", a={"b": 2})], expected_update("order-2", a={"b": 2})),
         ([("entity.delete", {"id": "order-1"})], {"deleted": [{"id": "order-1"}]}),
         pytest.param(
             [
@@ -109,7 +115,7 @@ MADE = "2026-05-01T09:30:00Z"
     ],
 )
 def test_what_happened_is_written_as_a_check(calls: Calls, options: dict[str, Any]) -> None:
-    assert taken(calls) == options | {"nothing_else": True}
+    assert take_all(calls) == options | {"nothing_else": True}
 
 
 def test_what_is_unticked_is_left_open() -> None:
@@ -119,7 +125,7 @@ def test_what_is_unticked_is_left_open() -> None:
         ("entity.delete", {"id": "ada"}),
     ]
 
-    changes = taken(calls, but=("created-1-2", "updated-1-1", "deleted-1"), nothing_else=False)
+    changes = take_all(calls, but=("created-1-2", "updated-1-1", "deleted-1"), nothing_else=False)
 
     assert changes == {
         "created": [{"type": "refund", "data": {"amount": 5}}],
@@ -128,7 +134,9 @@ def test_what_is_unticked_is_left_open() -> None:
 
 
 def test_a_part_says_what_it_asks_for() -> None:
-    (created,) = happenings(held([("entity.create", {"type": "refund", "data": {"amount": 5}})]))
+    (created,) = happenings(
+        trial_of([("entity.create", {"type": "refund", "data": {"amount": 5}})])
+    )
 
     assert (created.what, [str(part) for part in created.parts]) == ("refund", ["amount = 5"])
 
@@ -169,7 +177,7 @@ def test_what_happened_always_passes_when_it_is_expected(
     nothing_else: bool,  # noqa: FBT001 - drawn
     data: st.DataObject,
 ) -> None:
-    trial = held(calls)
+    trial = trial_of(calls)
     taken_up = happenings(trial)
     parts = [part.key for change in taken_up for part in change.parts]
     changes = [change.key for change in taken_up]

@@ -92,8 +92,8 @@ def shop_agent(
     ]
     count = world.change_count
     turns = [
-        answered("Please refund my order A-1042.", replies["first"], calls),
-        answered("What is left to pay?", replies["second"], [], index=2),
+        turn_of("Please refund my order A-1042.", replies["first"], calls),
+        turn_of("What is left to pay?", replies["second"], [], index=2),
     ]
     return make_trial(
         *(replace(turn, journal_end=count) for turn in turns),
@@ -103,7 +103,7 @@ def shop_agent(
     )
 
 
-def answered(user: str, reply: str, calls: Sequence[ToolCall], *, index: int = 1) -> TurnRecord:
+def turn_of(user: str, reply: str, calls: Sequence[ToolCall], *, index: int = 1) -> TurnRecord:
     messages = (Message("assistant", "", tuple(calls)), Message("assistant", reply))
     return TurnRecord(
         index=index,
@@ -115,7 +115,7 @@ def answered(user: str, reply: str, calls: Sequence[ToolCall], *, index: int = 1
     )
 
 
-def made_from(trial: Trial, *others: Trial, keys: set[str] | None = None) -> CaseSpec:
+def case_from(trial: Trial, *others: Trial, keys: set[str] | None = None) -> CaseSpec:
     offered = proposals(trial, others, fixtures=FIXTURES)
     keys = default_keys(offered) if keys is None else keys
     return case_made(trial, keep_checks(trial, offered, keys), name="Made")
@@ -134,7 +134,7 @@ async def test_fifty_fresh_trials_of_the_same_agent_pass(others: int) -> None:
         draw = random.Random(seed)
         make_reference = REFERENCES[seed % len(REFERENCES)]
         known = [shop_agent(draw, make_reference) for _ in range(others)]
-        case = made_from(shop_agent(draw, make_reference), *known)
+        case = case_from(shop_agent(draw, make_reference), *known)
         checks += len(list(case.assertions()))
         alarms += await failures(case, shop_agent(draw, make_reference))
 
@@ -149,7 +149,7 @@ async def test_ticking_everything_would_alarm_each_time() -> None:
         trial = shop_agent(draw, make_reference)
         offered = proposals(trial, fixtures=FIXTURES)
         every = {key for one in offered for key in (one.key, *(part.key for part in one.parts))}
-        case = made_from(trial, keys={key for key in every if not key.endswith("expected")})
+        case = case_from(trial, keys={key for key in every if not key.endswith("expected")})
         alarms += bool(await failures(case, shop_agent(draw, make_reference)))
 
     assert alarms == 50
@@ -213,12 +213,14 @@ async def test_what_goes_wrong_is_still_caught(mutation: Mutation, others: int) 
     for seed, make_reference in enumerate(REFERENCES[:3]):
         draw = random.Random(seed)
         known = [shop_agent(draw, make_reference) for _ in range(others)]
-        case = made_from(shop_agent(draw, make_reference), *known)
+        case = case_from(shop_agent(draw, make_reference), *known)
 
         assert await failures(case, shop_agent(draw, make_reference, mutation))
 
 
-def offered_of(*turns: TurnRecord, others: Sequence[Trial] = (), **changes: Any) -> list[Proposal]:
+def proposals_of(
+    *turns: TurnRecord, others: Sequence[Trial] = (), **changes: Any
+) -> list[Proposal]:
     return list(proposals(make_trial(*turns, **changes), others))
 
 
@@ -229,7 +231,7 @@ def by_key(offered: Sequence[Proposal], key: str) -> Proposal:
 def of_calls(
     *calls: ToolCall, reply: str = "Done, as you wanted, and gladly, whenever you like."
 ) -> TurnRecord:
-    return answered("Please do it.", reply, calls)
+    return turn_of("Please do it.", reply, calls)
 
 
 def test_a_value_that_differs_in_another_trial_is_left_open_and_says_so() -> None:
@@ -330,11 +332,11 @@ def test_equal_calls_become_one_check_that_counts() -> None:
     ],
 )
 def test_with_one_trial_what_looks_random_or_temporal_is_not_ticked(value: Any, doubt: str) -> None:
-    turn = answered(
+    turn = turn_of(
         "Order A-1042, for the 24th.", "Done.", [make_call("note", args={"value": value})]
     )
 
-    call = by_key(offered_of(turn, started_at=STARTED), "turn-1-call-1")
+    call = by_key(proposals_of(turn, started_at=STARTED), "turn-1-call-1")
 
     assert [part.doubt for part in call.parts] == [doubt]
 
@@ -342,7 +344,7 @@ def test_with_one_trial_what_looks_random_or_temporal_is_not_ticked(value: Any, 
 def test_with_a_clock_days_and_hours_stay_the_same() -> None:
     turn = of_calls(make_call("note", args={"day": "2026-11-26"}))
 
-    call = by_key(offered_of(turn, started_at=STARTED, clock=STARTED), "turn-1-call-1")
+    call = by_key(proposals_of(turn, started_at=STARTED, clock=STARTED), "turn-1-call-1")
 
     assert [part.doubt for part in call.parts] == [""]
 
@@ -350,7 +352,7 @@ def test_with_a_clock_days_and_hours_stay_the_same() -> None:
 def test_a_failed_call_is_not_ticked() -> None:
     turn = of_calls(make_call("pay", error="No money.", result={"error": {"message": "No money."}}))
 
-    call = by_key(offered_of(turn), "turn-1-call-1")
+    call = by_key(proposals_of(turn), "turn-1-call-1")
 
     assert (call.is_ticked, call.doubt) == (False, "the call failed")
 
@@ -358,7 +360,7 @@ def test_a_failed_call_is_not_ticked() -> None:
 def test_limits_leave_room_and_are_never_ticked() -> None:
     turn = replace(of_calls(make_call()), cost_usd=Decimal("0.00123"), latency_ms=3210.0)
 
-    limits = [one for one in offered_of(turn) if one.kind == "limit"]
+    limits = [one for one in proposals_of(turn) if one.kind == "limit"]
 
     assert {key: value for limit in limits for key, value in limit.subject.items()} == {
         "max_response_tokens": 60,
@@ -377,7 +379,7 @@ def test_limits_leave_room_and_are_never_ticked() -> None:
     ],
 )
 def test_of_a_broken_conversation_nothing_is_proposed_for_its_end(changes: dict[str, Any]) -> None:
-    offered = offered_of(of_calls(make_call()), **changes)
+    offered = proposals_of(of_calls(make_call()), **changes)
 
     assert {proposal.turn for proposal in offered} == {1}
 
@@ -404,7 +406,7 @@ def test_a_long_conversation_offers_only_so_many_boxes() -> None:
         replace(of_calls(*[make_call(args={"n": n, "m": n})] * 5), index=n) for n in range(1, 101)
     ]
 
-    offered = offered_of(*turns)
+    offered = proposals_of(*turns)
 
     assert sum(1 + len(proposal.parts) for proposal in offered) <= MAX_BOXES
 

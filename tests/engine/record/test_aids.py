@@ -13,7 +13,7 @@ UPDATE = ("entity.update", {"id": "order-1", "data": {"total": 0}})
 CREATE = ("entity.create", {"type": "order", "data": {"total": 5}})
 
 
-def held(*turns: list[tuple[str, dict[str, Any]]]) -> tuple[View, Aids]:
+def view_of(*turns: list[tuple[str, dict[str, Any]]]) -> tuple[View, Aids]:
     """Return the whole of a conversation in whose turns these tools were called, and its aids."""
     world = make_world()
     ends = []
@@ -42,7 +42,7 @@ def totals(state: WorldState | None) -> dict[str, Any]:
 def test_the_world_is_known_before_and_after_what_is_in_sight(
     turn: int | None, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
-    whole, aids = held([UPDATE], [CREATE])
+    whole, aids = view_of([UPDATE], [CREATE])
     view = whole if turn is None else View(whole.trial, whole.trial.turns[turn - 1])
 
     assert totals(aids.world_before(view)) == before
@@ -50,14 +50,14 @@ def test_the_world_is_known_before_and_after_what_is_in_sight(
 
 
 def test_without_a_world_there_is_neither() -> None:
-    view, _ = held([UPDATE])
+    view, _ = view_of([UPDATE])
 
     assert Aids().world_before(view) is None
     assert Aids().world_after(view) is None
 
 
 def test_a_stored_trial_tells_the_world_again_from_its_fixtures() -> None:
-    view, aids = held([UPDATE], [CREATE])
+    view, aids = view_of([UPDATE], [CREATE])
     stored = View(type(view.trial).from_json(view.trial.to_json()))
 
     again = Aids(opened_world=make_world().initial_state)

@@ -12,10 +12,10 @@ from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.engine.verdicts.similarity import SimilaritySpec
 from tests.chat_api import Vectors
-from tests.engine.judging.makers import required, verdict
+from tests.engine.judging.makers import requirement, verdict
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
 from tests.engine.makers import ECHO, make_agent, make_case, make_model_agent
-from tests.engine.memory_gateway import cases_of, decided, execute_in_memory, make_plan
+from tests.engine.memory_gateway import cases_of, decision_of, execute_in_memory, make_plan
 from tests.model_server import KEY, ModelServer, Reply
 
 pytestmark = pytest.mark.anyio
@@ -24,13 +24,15 @@ pytestmark = pytest.mark.anyio
 # Likeness of texts
 
 
-def comparing(**options: Any) -> CaseSpec:
+def similarity_case(**options: Any) -> CaseSpec:
     check = {"type": "semantic_similarity", "value": "You said: yes", "threshold": 0.5, **options}
     return make_case(turns=[{"user": "yes indeed", "assertions": [check]}])
 
 
 async def test_texts_are_compared_in_the_way_of_the_plan() -> None:
-    plan = make_plan(comparing(), agent=make_agent(ECHO), similarity=SimilaritySpec(way="words"))
+    plan = make_plan(
+        similarity_case(), agent=make_agent(ECHO), similarity=SimilaritySpec(way="words")
+    )
 
     (outcome,) = await execute_in_memory(plan)
 
@@ -40,7 +42,7 @@ async def test_texts_are_compared_in_the_way_of_the_plan() -> None:
 
 
 async def test_without_a_way_to_compare_nothing_is_graded() -> None:
-    (outcome,) = await execute_in_memory(make_plan(comparing(), agent=make_agent(ECHO)))
+    (outcome,) = await execute_in_memory(make_plan(similarity_case(), agent=make_agent(ECHO)))
 
     (check,) = outcome.graded
     assert (check.grade.status, check.grade.cause) == (GradeStatus.UNGRADED, Cause.JUDGE)
@@ -55,7 +57,7 @@ async def test_embeddings_of_the_same_text_are_asked_for_once(
     )
     provider = make_provider(f"{model_server.url}/v1", slug="openai", kind="openai")
     plan = make_plan(
-        comparing(embedding_model="openai/embed-1"),
+        similarity_case(embedding_model="openai/embed-1"),
         agent=make_agent(ECHO),
         providers=[provider],
         trials=3,
@@ -88,7 +90,7 @@ JUDGE = ScriptedAgent.model_validate(
 SCRIPTED = ModelSpec(provider="scripted", name="judge")
 
 
-def judged(*messages: str, **changes: Any) -> Plan:
+def judge_plan(*messages: str, **changes: Any) -> Plan:
     cases = cases_of(*messages, contains=None)
     options: dict[str, Any] = {"judge": SCRIPTED, "scripted": {"judge": JUDGE}}
     turns = [{"user": message, "assertions": [POLITE]} for message in messages]
@@ -100,9 +102,9 @@ def judged(*messages: str, **changes: Any) -> Plan:
 
 
 async def test_a_scripted_judge_judges_and_is_labelled() -> None:
-    good, bad, odd = await execute_in_memory(judged("nice", "rude", "odd"))
+    good, bad, odd = await execute_in_memory(judge_plan("nice", "rude", "odd"))
 
-    assert [decided(outcome).verdict for outcome in (good, bad, odd)] == [
+    assert [decision_of(outcome).verdict for outcome in (good, bad, odd)] == [
         Verdict.PASSED,
         Verdict.FAILED,
         Verdict.ERRORED,
@@ -152,14 +154,14 @@ async def test_a_scripted_judge_measures_what_rests_on_retrieved_knowledge() -> 
 
 
 async def test_without_a_judge_an_execution_is_in_error() -> None:
-    (outcome,) = await execute_in_memory(judged("nice", judge=None))
+    (outcome,) = await execute_in_memory(judge_plan("nice", judge=None))
 
     assert outcome.decision is not None
     assert (outcome.decision.verdict, outcome.decision.cause) == (Verdict.ERRORED, Cause.JUDGE)
 
 
 async def test_a_scripted_judge_that_is_missing_is_an_error_of_ours() -> None:
-    (outcome,) = await execute_in_memory(judged("nice", scripted={}))
+    (outcome,) = await execute_in_memory(judge_plan("nice", scripted={}))
 
     assert outcome.decision is not None
     assert outcome.decision.cause is Cause.HARNESS
@@ -170,9 +172,9 @@ async def test_a_model_judges_through_the_provider(
     model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    nothing = [required("no", quote="")]
+    nothing = [requirement("no", quote="")]
     model_server.answers(lambda _: Reply(verdict(None, verdict="fail", requirements=nothing)))
-    plan = judged(
+    plan = judge_plan(
         "nice",
         judge=ModelSpec(provider="anthropic", name="claude-haiku-5-5"),
         providers=[make_provider(model_server.url)],

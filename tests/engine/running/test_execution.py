@@ -21,7 +21,7 @@ from tests.engine.makers import CLOCK, make_agent, make_case, make_model_agent, 
 from tests.engine.memory_gateway import (
     MemoryGateway,
     cases_of,
-    decided,
+    decision_of,
     execute_in_memory,
     make_plan,
 )
@@ -46,7 +46,7 @@ async def test_a_whole_suite_is_carried_out_in_memory() -> None:
         ("3 crash", 1),
         ("3 crash", 2),
     ]
-    decisions = [decided(outcome) for outcome in outcomes]
+    decisions = [decision_of(outcome) for outcome in outcomes]
     assert [decision.verdict for decision in decisions] == ["passed"] * 4 + ["failed"] * 2
     assert decisions[4].cause is Cause.AGENT
     assert outcomes[0].trial.turns[0].reply == "You said: hello"
@@ -421,9 +421,12 @@ async def test_one_broken_execution_does_not_stop_its_neighbours() -> None:
 
     fine, broken = await execute_in_memory(make_plan(*cases, open_world=open_world))
 
-    assert decided(fine).verdict is Verdict.PASSED
-    assert (decided(broken).verdict, decided(broken).cause) == (Verdict.ERRORED, Cause.HARNESS)
-    assert decided(broken).reason == f"ValueError: {CLOCK}"
+    assert decision_of(fine).verdict is Verdict.PASSED
+    assert (decision_of(broken).verdict, decision_of(broken).cause) == (
+        Verdict.ERRORED,
+        Cause.HARNESS,
+    )
+    assert decision_of(broken).reason == f"ValueError: {CLOCK}"
     assert [check.grade.status for check in broken.graded] == [GradeStatus.UNGRADED]
 
 
@@ -432,8 +435,8 @@ async def test_an_agent_that_cannot_work_as_written_is_shown_so_in_words() -> No
         make_plan(*cases_of("a"), agent=make_agent(tools=["mail.send"]))
     )
 
-    assert decided(outcome).cause is Cause.HARNESS
-    assert decided(outcome).reason.startswith("Unknown tool: mail.send.")
+    assert decision_of(outcome).cause is Cause.HARNESS
+    assert decision_of(outcome).reason.startswith("Unknown tool: mail.send.")
 
 
 async def test_an_execution_has_its_deadline() -> None:
@@ -442,9 +445,9 @@ async def test_an_execution_has_its_deadline() -> None:
 
     late, fine = await execute_in_memory(plan)
 
-    assert decided(fine).verdict is Verdict.PASSED
-    assert (decided(late).verdict, decided(late).cause) == (Verdict.ERRORED, Cause.HARNESS)
-    assert "2 s" in decided(late).reason
+    assert decision_of(fine).verdict is Verdict.PASSED
+    assert (decision_of(late).verdict, decision_of(late).cause) == (Verdict.ERRORED, Cause.HARNESS)
+    assert "2 s" in decision_of(late).reason
     assert [turn.user for turn in late.trial.turns] == ["hello", "late"]
     assert [check.grade.passed for check in late.graded] == [True, None, None]
 
@@ -461,18 +464,18 @@ async def test_somebody_elses_timeout_is_not_the_limit_of_an_execution(
 
     (outcome,) = await execute_in_memory(make_plan(*cases_of("a"), agent=make_agent(rule)))
 
-    assert decided(outcome).cause is Cause.HARNESS
-    assert decided(outcome).reason == "TimeoutError: The socket gave up."
+    assert decision_of(outcome).cause is Cause.HARNESS
+    assert decision_of(outcome).reason == "TimeoutError: The socket gave up."
 
 
 async def test_what_the_caller_cannot_do_ends_everything() -> None:
     gateway = MemoryGateway(make_plan(*cases_of("late", "hello")))
 
-    async def broken() -> None:
+    async def lose_database() -> None:
         message = "The database is gone."
         raise OSError(message)
 
-    gateway.on_record = broken
+    gateway.on_record = lose_database
     with pytest.raises(ExceptionGroup) as caught:
         await gateway.run()
 
@@ -485,8 +488,11 @@ async def test_a_job_that_is_given_up_is_an_error_of_ours_with_all_its_grades() 
 
     outcome = await write_off(plan, ExecutionJob(7, case, 2), reason="Its worker died 3 times.")
 
-    assert (decided(outcome).verdict, decided(outcome).cause) == (Verdict.ERRORED, Cause.HARNESS)
-    assert decided(outcome).reason == "Its worker died 3 times."
+    assert (decision_of(outcome).verdict, decision_of(outcome).cause) == (
+        Verdict.ERRORED,
+        Cause.HARNESS,
+    )
+    assert decision_of(outcome).reason == "Its worker died 3 times."
     assert (outcome.job.id, outcome.trial.number, outcome.trial.planned_turns) == (7, 2, 2)
     assert [check.grade.status for check in outcome.graded] == [GradeStatus.UNGRADED] * 3
     assert outcome.summary["overall_passed"] is False

@@ -25,7 +25,7 @@ def a_trial() -> Trial:
     return make_trial(turn, trace_id=TRACE)
 
 
-def gathered(*looks: ReceivedSpans | None, wait_s: float) -> tuple[Trial, int]:
+def gather(*looks: ReceivedSpans | None, wait_s: float) -> tuple[Trial, int]:
     """Wait for spans that come look by look; also return how often it was looked."""
     gateway: Any = MemoryGateway(make_plan(*cases_of("hello")))
     left: Iterator[ReceivedSpans | None] = iter(looks)
@@ -51,21 +51,21 @@ def gathered(*looks: ReceivedSpans | None, wait_s: float) -> tuple[Trial, int]:
     ids=["at once", "in two batches"],
 )
 def test_it_ends_with_the_span_around_the_turn(looks: list[ReceivedSpans | None]) -> None:
-    trial, count = gathered(*looks, wait_s=3600)
+    trial, count = gather(*looks, wait_s=3600)
 
     assert [call.name for call in trial.tool_calls] == ["x"]
     assert (trial.span_count, count) == (2, len(looks))
 
 
 def test_after_the_time_what_has_arrived_counts() -> None:
-    trial, _ = gathered(ReceivedSpans((TOOL,)), wait_s=0)
+    trial, _ = gather(ReceivedSpans((TOOL,)), wait_s=0)
 
     assert [call.name for call in trial.tool_calls] == ["x"]
     assert trial.reports_calls
 
 
 def test_nothing_in_time_is_no_empty_list_of_calls() -> None:
-    trial, _ = gathered(wait_s=0)
+    trial, _ = gather(wait_s=0)
 
     assert not trial.reports_calls
     assert trial.turns[0].calls_missing

@@ -43,7 +43,7 @@ def test_a_case_is_certain_once_no_ending_could_change_it(
     assert is_certain(passed, failed, left=left, min_pass_rate=min_pass_rate) is certain
 
 
-def stopped(trials: str, *, at_once: int, min_pass_rate: float) -> str:
+def run_until_certain(trials: str, *, at_once: int, min_pass_rate: float) -> str:
     """Run trials a few at a time, and write an `s` for each that is skipped."""
     ended = ""
     while len(ended) < len(trials):
@@ -65,7 +65,7 @@ def summaries(cases: Sequence[str], **suite: object) -> tuple[list[CaseSummary],
     return kept, summarise_run(facts, suite=make_suite(**suite), keep=kept.append)
 
 
-def simulated(draw: random.Random) -> str:
+def draw_trials(draw: random.Random) -> str:
     """Return trials of a case: steady, flaky or hopeless, and sometimes errored."""
     passes = draw.choice([0.0, 0.05, 0.3, 0.5, 0.8, 0.95, 1.0])
     errs = draw.choice([0.0, 0.0, 0.1, 0.5])
@@ -79,9 +79,14 @@ def test_10000_simulated_cases_have_the_verdict_of_all_their_trials() -> None:
     draw = random.Random(6)
     saved = 0
     for _ in range(10_000):
-        trials, min_pass_rate = simulated(draw), draw.choice([0.1, 1 / 3, 0.5, 0.7, 0.8, 0.9, 1.0])
+        trials, min_pass_rate = (
+            draw_trials(draw),
+            draw.choice([0.1, 1 / 3, 0.5, 0.7, 0.8, 0.9, 1.0]),
+        )
 
-        ran = stopped(trials, at_once=draw.choice([1, 1, 2, 4]), min_pass_rate=min_pass_rate)
+        ran = run_until_certain(
+            trials, at_once=draw.choice([1, 1, 2, 4]), min_pass_rate=min_pass_rate
+        )
 
         counts = [[letters.count(letter) for letter in "PFE"] for letters in (trials, ran)]
         whole, early = (case_verdict(*counted, min_pass_rate=min_pass_rate) for counted in counts)
@@ -104,7 +109,7 @@ def test_a_run_without_errors_has_the_verdict_of_all_its_trials(rules: dict[str,
             "".join("P" if draw.random() < max(low, 0.02) else "F" for _ in range(5))
             for _ in range(4)
         ]
-        early = [stopped(trials, at_once=1, min_pass_rate=0.6) for trials in cases]
+        early = [run_until_certain(trials, at_once=1, min_pass_rate=0.6) for trials in cases]
 
         _, whole = summaries(cases, min_pass_rate=0.6, **rules)
         _, run = summaries(early, min_pass_rate=0.6, **rules)

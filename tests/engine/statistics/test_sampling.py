@@ -15,7 +15,7 @@ def grades(
     return [SampleCandidate(pk, check, outcome, case) for pk, case in enumerate(cases, first)]
 
 
-def counted(drawn: Iterable[SampleCandidate]) -> Counter[tuple[str, str]]:
+def outcomes_of(drawn: Iterable[SampleCandidate]) -> Counter[tuple[str, str]]:
     return Counter((one.check, one.outcome) for one in drawn)
 
 
@@ -54,7 +54,7 @@ def test_rare_outcomes_are_present() -> None:
     drawn = draw(candidates, count=30, seed="1")
 
     # Equal shares of 7; of the 12 left, 493 : 193 go to the two that last.
-    assert counted(drawn) == {
+    assert outcomes_of(drawn) == {
         ("polite", "passed"): 7 + 9,
         ("polite", "failed"): 3,
         ("polite", "ungraded"): 1,
@@ -76,7 +76,7 @@ def test_with_more_checks_than_grades_to_draw_outcomes_take_turns() -> None:
 
     outcomes = Counter(one.outcome for one in drawn)
     assert outcomes == {"passed": 8, "failed": 2}
-    assert max(counted(drawn).values()) == 1
+    assert max(outcomes_of(drawn).values()) == 1
 
 
 def test_no_case_comes_twice_for_a_check_before_all_others_came_once() -> None:

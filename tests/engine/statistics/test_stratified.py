@@ -114,12 +114,12 @@ def test_nothing_to_compare_proves_nothing() -> None:
     assert result_of(*[(2, 3, 2, 3)] * 40) == RateTest(40, 0, 0, 0.0, 1.0)
 
 
-def _compared(draw: random.Random, rates: list[float], fall: float, trials: int) -> RateTest:
-    def passed(rate: float) -> int:
+def _compare(draw: random.Random, rates: list[float], fall: float, trials: int) -> RateTest:
+    def passes(rate: float) -> int:
         return sum(draw.random() < rate for _ in range(trials))
 
     return result_of(
-        *((passed(rate), trials, passed(max(0.0, rate - fall)), trials) for rate in rates)
+        *((passes(rate), trials, passes(max(0.0, rate - fall)), trials) for rate in rates)
     )
 
 
@@ -140,8 +140,8 @@ def test_equal_versions_raise_few_alarms_and_a_fall_is_seen(
     cases: int, trials: int, fall: float, least: float
 ) -> None:
     draw = random.Random(13)
-    equal = [_compared(draw, _rates(draw, cases), 0.0, trials) for _ in range(400)]
-    fallen = [_compared(draw, _rates(draw, cases), fall, trials) for _ in range(50)]
+    equal = [_compare(draw, _rates(draw, cases), 0.0, trials) for _ in range(400)]
+    fallen = [_compare(draw, _rates(draw, cases), fall, trials) for _ in range(50)]
 
     assert sum(found.is_certain for found in equal) <= 20
     seen = [found for found in fallen if found.is_certain and (found.mean or 0) < 0]

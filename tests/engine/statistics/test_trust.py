@@ -30,7 +30,9 @@ def trust(*trusted: str, **compared: tuple[int, int]) -> JudgeTrust:
     return JudgeTrust(least=0.8, trusted=dict.fromkeys(trusted, "Is polite"), compared=compared)
 
 
-def judged(*, passed: bool = False, digest: str = "a", is_rubric: bool = False) -> GradedAssertion:
+def judged_check(
+    *, passed: bool = False, digest: str = "a", is_rubric: bool = False
+) -> GradedAssertion:
     return GradedAssertion(
         type="llm_judge",
         label="Is polite",
@@ -78,7 +80,7 @@ def test_a_judge_that_is_not_trusted_says_why(
 
 @pytest.mark.parametrize("is_rubric", [False, True])
 def test_its_grade_keeps_its_verdict_but_counts_nowhere(*, is_rubric: bool) -> None:
-    check = graded_by(trust(a=(12, 12)), judged(is_rubric=is_rubric))
+    check = graded_by(trust(a=(12, 12)), judged_check(is_rubric=is_rubric))
 
     assert (check.weight, check.decides, check.grade.passed) == (0.0, False, False)
     assert check.grade.reason.startswith("It is rude. ")
@@ -88,8 +90,8 @@ def test_its_grade_keeps_its_verdict_but_counts_nowhere(*, is_rubric: bool) -> N
 @pytest.mark.parametrize(
     ("known", "check"),
     [
-        pytest.param(None, judged(), id="no gate"),
-        pytest.param(trust("a"), judged(), id="trusted"),
+        pytest.param(None, judged_check(), id="no gate"),
+        pytest.param(trust("a"), judged_check(), id="trusted"),
         pytest.param(trust(), contains(), id="no judge"),
     ],
 )
@@ -106,7 +108,7 @@ def test_everything_else_stays_as_it_is(known: JudgeTrust | None, check: GradedA
 def test_the_other_checks_decide(
     suite: SuiteSpec, known: JudgeTrust | None, verdict: Verdict
 ) -> None:
-    graded = [graded_by(known, judged()), contains()]
+    graded = [graded_by(known, judged_check()), contains()]
 
     assert decide(TRIAL, graded, suite=suite).verdict is verdict
 
@@ -116,14 +118,14 @@ def test_the_other_checks_decide(
 def test_where_nothing_else_decides_nothing_passes_silently(
     suite: SuiteSpec, *, passed: bool
 ) -> None:
-    decision = decide(TRIAL, [graded_by(trust(), judged(passed=passed))], suite=suite)
+    decision = decide(TRIAL, [graded_by(trust(), judged_check(passed=passed))], suite=suite)
 
     assert (decision.verdict, decision.cause) == (Verdict.ERRORED, Cause.CASE)
     assert trust().why_not(criterion()) in decision.reason
 
 
 def test_a_judge_that_only_informs_and_cannot_be_reached_errs_nothing() -> None:
-    unreached = judged()
+    unreached = judged_check()
     unreached = GradedAssertion(
         *("llm_judge", "Is polite", "judged", 1, 0, 1.0, None),
         Grade.without_result(Cause.PROVIDER, "Nobody answers."),

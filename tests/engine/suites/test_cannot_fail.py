@@ -124,7 +124,7 @@ def test_what_cannot_fail_can_be_made_to_inform(
 # In a run
 
 
-async def decided(*checks: dict[str, Any], reply: str = "x", **changes: Any) -> Decision:
+async def decision_on(*checks: dict[str, Any], reply: str = "x", **changes: Any) -> Decision:
     suite = suite_of(*checks, **changes)
     trial = make_trial(make_turn(reply))
     graded = await grade_trial(
@@ -149,7 +149,7 @@ async def decided(*checks: dict[str, Any], reply: str = "x", **changes: Any) -> 
 async def test_what_cannot_fail_is_no_reason_to_pass(
     checks: list[dict[str, Any]], changes: dict[str, Any], verdict: Verdict, score: float | None
 ) -> None:
-    decision = await decided(*checks, **changes)
+    decision = await decision_on(*checks, **changes)
 
     assert (decision.verdict, decision.score) == (verdict, score)
     assert (decision.cause is None) is (verdict in {PASSED, MEASURED})

@@ -31,7 +31,7 @@ def suite(*cases: dict[str, Any], **changes: Any) -> SuiteSpec:
     return SuiteSpec.model_validate(written | changes)
 
 
-def refused(model: type[Any], written: object) -> list[tuple[tuple[int | str, ...], str]]:
+def errors_in(model: type[Any], written: object) -> list[tuple[tuple[int | str, ...], str]]:
     with pytest.raises(ValidationError) as caught:
         model.model_validate(written)
     return [(error["loc"], error["msg"]) for error in caught.value.errors()]
@@ -107,7 +107,7 @@ def test_a_name_of_its_own_is_the_label() -> None:
 def test_a_wrong_check_is_refused_where_it_is_wrong(
     written: dict[str, Any], loc: str, words: str
 ) -> None:
-    ((place, message),) = refused(AssertionSpec, written)
+    ((place, message),) = errors_in(AssertionSpec, written)
 
     assert ".".join(map(str, place)) == loc
     assert words in message
@@ -117,14 +117,14 @@ def test_a_wrong_check_is_refused_where_it_is_wrong(
 def test_wrong_options_and_wrong_common_keys_are_reported_together() -> None:
     written = {"type": "contains", "value": 1, "casesensitive": True, "weight": -1, "scope": "x"}
 
-    place = {loc[0] for loc, _ in refused(AssertionSpec, written)}
+    place = {loc[0] for loc, _ in errors_in(AssertionSpec, written)}
 
     assert place == {"value", "casesensitive", "weight", "scope"}
 
 
 @pytest.mark.parametrize("written", [None, "contains", ["contains"], 3])
 def test_what_is_no_mapping_is_no_check(written: object) -> None:
-    assert refused(AssertionSpec, written)
+    assert errors_in(AssertionSpec, written)
 
 
 def test_a_check_can_be_made_of_its_grader() -> None:
@@ -148,14 +148,14 @@ def test_a_check_can_be_made_of_its_grader() -> None:
 def test_which_checks_a_turn_has(
     own: list[str] | None, *, inherit: bool, graded: list[str]
 ) -> None:
-    def named(names: list[str]) -> list[dict[str, Any]]:
+    def checks_named(names: list[str]) -> list[dict[str, Any]]:
         return [CHECK | {"name": name} for name in names]
 
     off = CHECK | {"name": "off", "enabled": False}
-    written = turn(assertions=None if own is None else [*named(own), off], inherit=inherit)
+    written = turn(assertions=None if own is None else [*checks_named(own), off], inherit=inherit)
     if own == []:
         written["assertions"] = []
-    spec = suite(case(written), assertions=[*named(["default", "other"]), off])
+    spec = suite(case(written), assertions=[*checks_named(["default", "other"]), off])
 
     place = spec.assertions_for(spec.cases[0].turns[0])
 
@@ -164,7 +164,7 @@ def test_which_checks_a_turn_has(
 
 @pytest.mark.parametrize("own", [None, []])
 def test_inheriting_beside_nothing_of_its_own_is_refused(own: list[Any] | None) -> None:
-    ((_, message),) = refused(TurnSpec, turn(inherit=True, assertions=own))
+    ((_, message),) = errors_in(TurnSpec, turn(inherit=True, assertions=own))
 
     assert "this turn has none" in message
 
@@ -180,7 +180,7 @@ def test_inheriting_beside_nothing_of_its_own_is_refused(own: list[Any] | None) 
     ],
 )
 def test_what_a_turn_cannot_have_is_refused_at_its_place(key: str, value: object) -> None:
-    ((loc, _),) = refused(TurnSpec, turn() | {key: value})
+    ((loc, _),) = errors_in(TurnSpec, turn() | {key: value})
 
     assert loc[0] == key
 
@@ -252,7 +252,7 @@ USER, AGENT = {"role": "user", "content": "a"}, {"role": "assistant", "content":
     ],
 )
 def test_cases_that_are_refused(changes: dict[str, Any], loc: str, words: str) -> None:
-    ((place, message),) = refused(CaseSpec, case() | changes)
+    ((place, message),) = errors_in(CaseSpec, case() | changes)
 
     assert ".".join(map(str, place)) == loc
     assert words in message
@@ -263,7 +263,7 @@ def test_all_that_does_not_hold_together_is_reported_at_once() -> None:
         turn(assertions=[NEEDS_EXPECTED]), final_assertions=[NEEDS_EXPECTED], history=[AGENT]
     )
 
-    place = [loc for loc, _ in refused(CaseSpec, written)]
+    place = [loc for loc, _ in errors_in(CaseSpec, written)]
 
     assert place == [("history", 0, "role"), ("turns", 0, "assertions", 0), ("final_assertions", 0)]
 
@@ -313,7 +313,7 @@ def test_rows_without_a_name_are_named_by_position() -> None:
 def test_cases_with_the_same_name_are_refused() -> None:
     written = suite().model_dump() | {"cases": [case(), case(name="d"), case(), case()]}
 
-    place = refused(SuiteSpec, written)
+    place = errors_in(SuiteSpec, written)
 
     assert [loc for loc, _ in place] == [("cases", 2, "name"), ("cases", 3, "name")]
     assert all("Case 1" in message for _, message in place)
@@ -359,7 +359,7 @@ def test_fixtures_are_one_or_several(written: object, fixtures: list[str]) -> No
     ],
 )
 def test_suites_that_are_refused(changes: dict[str, Any], loc: str) -> None:
-    ((place, _),) = refused(SuiteSpec, suite().model_dump() | changes)
+    ((place, _),) = errors_in(SuiteSpec, suite().model_dump() | changes)
 
     assert ".".join(map(str, place)) == loc
 
@@ -445,5 +445,5 @@ def test_a_case_in_which_nothing_could_decide_is_found(
 def test_nothing_but_spaces_is_refused_and_was_stored_once(
     model: type[Any], written: dict[str, Any]
 ) -> None:
-    assert len(refused(model, written)) == 1
+    assert len(errors_in(model, written)) == 1
     assert model.model_validate(written, context=FROZEN)

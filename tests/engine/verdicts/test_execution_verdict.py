@@ -17,7 +17,7 @@ from evals_app.engine.verdicts.execution_verdict import (
     execution_summary,
 )
 from tests.engine.makers import (
-    graded,
+    graded_check,
     graded_limit,
     make_call,
     make_case,
@@ -41,24 +41,24 @@ BROKEN_BY_US = ERRORED, Cause.HARNESS
 AWAY = ERRORED, Cause.PROVIDER
 
 HELD = make_trial(make_turn())
-HIT = graded(Grade.hit("Found."))
-MISS = graded(Grade.miss("Not found."))
-SHOWN_HIT = graded(Grade.hit("Found."), weight=0.0, decides=False)
-SHOWN_MISS = graded(Grade.miss("Not found."), weight=0.0, decides=False)
-UNTRUSTED = graded(
+HIT = graded_check(Grade.hit("Found."))
+MISS = graded_check(Grade.miss("Not found."))
+SHOWN_HIT = graded_check(Grade.hit("Found."), weight=0.0, decides=False)
+SHOWN_MISS = graded_check(Grade.miss("Not found."), weight=0.0, decides=False)
+UNTRUSTED = graded_check(
     Grade.hit("Found.", **{ONLY_INFORMS: "It only informs."}), weight=0.0, decides=False
 )
 KEPT, BROKEN = graded_limit(is_kept=True), graded_limit(is_kept=False)
 UNGRADED = Grade.without_result(Cause.JUDGE, "The judge refused.")
 IN_ERROR = Grade(None, None, "This check broke.", GradeStatus.ERROR, Cause.HARNESS)
-IDLE = graded(Grade.not_applicable("No expected text."))
+IDLE = graded_check(Grade.not_applicable("No expected text."))
 BY_SCORE: dict[str, Any] = {"pass_rule": "score"}
 BY_GATES: dict[str, Any] = {"run_rule": "gates", "gates": {"min_score": 0.5}}
 
 
-def scored(score: float, *, weight: float = 1.0) -> GradedAssertion:
+def score_check(score: float, *, weight: float = 1.0) -> GradedAssertion:
     """Return a score that nothing is compared with."""
-    return graded(Grade.of_score(score, "Close."), weight=weight, decides=False)
+    return graded_check(Grade.of_score(score, "Close."), weight=weight, decides=False)
 
 
 def decision(*grades: GradedAssertion, trial: Trial = HELD, **suite: Any) -> Decision:
@@ -77,26 +77,30 @@ def decision(*grades: GradedAssertion, trial: Trial = HELD, **suite: Any) -> Dec
         pytest.param([HIT, BROKEN], EXCEEDS, id="a limit was not kept"),
         pytest.param([KEPT], PASSES, id="a limit alone"),
         pytest.param([HIT, SHOWN_MISS], PASSES, id="weight 0 is shown only"),
-        pytest.param([HIT, scored(0.0)], PASSES, id="a score without threshold informs"),
+        pytest.param([HIT, score_check(0.0)], PASSES, id="a score without threshold informs"),
         pytest.param([HIT, IDLE], PASSES, id="one does not apply"),
         pytest.param([], UNDECIDED, id="nothing was asserted"),
         pytest.param([IDLE], UNDECIDED, id="nothing applies"),
         pytest.param([SHOWN_HIT], MEASURED, id="only weight 0"),
-        pytest.param([scored(1.0)], MEASURED, id="only a score"),
-        pytest.param([scored(0.1), SHOWN_MISS, IDLE], MEASURED, id="all of them only inform"),
-        ([scored(1.0), graded(UNGRADED, decides=False)], UNJUDGED),
-        ([graded(UNGRADED, decides=False, fail_on_error=True)], FAILS),
-        pytest.param([scored(1.0), UNTRUSTED], UNDECIDED, id="a judge was meant to decide"),
-        pytest.param([HIT, graded(UNGRADED)], UNJUDGED, id="one is ungraded"),
-        pytest.param([HIT, graded(IN_ERROR)], BROKEN_BY_US, id="one is in error"),
-        pytest.param([MISS, graded(UNGRADED)], FAILS, id="no judge could save a failure"),
-        pytest.param([graded(UNGRADED), BROKEN], EXCEEDS, id="nor a limit that was not kept"),
-        pytest.param([MISS, graded(IN_ERROR)], BROKEN_BY_US, id="our own fault casts doubt on it"),
-        ([HIT, graded(UNGRADED, fail_on_error=True)], FAILS),
-        pytest.param([HIT, graded(IN_ERROR, fail_on_error=True)], FAILS, id="of any kind"),
-        ([HIT, graded(UNGRADED, weight=0.0, decides=False)], PASSES),
-        pytest.param([HIT, graded(UNGRADED, decides=False)], PASSES, id="nor would a mere score"),
-        pytest.param([graded(UNGRADED, family="limit")], UNJUDGED, id="an ungraded limit"),
+        pytest.param([score_check(1.0)], MEASURED, id="only a score"),
+        pytest.param([score_check(0.1), SHOWN_MISS, IDLE], MEASURED, id="all of them only inform"),
+        ([score_check(1.0), graded_check(UNGRADED, decides=False)], UNJUDGED),
+        ([graded_check(UNGRADED, decides=False, fail_on_error=True)], FAILS),
+        pytest.param([score_check(1.0), UNTRUSTED], UNDECIDED, id="a judge was meant to decide"),
+        pytest.param([HIT, graded_check(UNGRADED)], UNJUDGED, id="one is ungraded"),
+        pytest.param([HIT, graded_check(IN_ERROR)], BROKEN_BY_US, id="one is in error"),
+        pytest.param([MISS, graded_check(UNGRADED)], FAILS, id="no judge could save a failure"),
+        pytest.param([graded_check(UNGRADED), BROKEN], EXCEEDS, id="nor a limit that was not kept"),
+        pytest.param(
+            [MISS, graded_check(IN_ERROR)], BROKEN_BY_US, id="our own fault casts doubt on it"
+        ),
+        ([HIT, graded_check(UNGRADED, fail_on_error=True)], FAILS),
+        pytest.param([HIT, graded_check(IN_ERROR, fail_on_error=True)], FAILS, id="of any kind"),
+        ([HIT, graded_check(UNGRADED, weight=0.0, decides=False)], PASSES),
+        pytest.param(
+            [HIT, graded_check(UNGRADED, decides=False)], PASSES, id="nor would a mere score"
+        ),
+        pytest.param([graded_check(UNGRADED, family="limit")], UNJUDGED, id="an ungraded limit"),
     ],
 )
 def test_all_that_has_a_verdict_must_pass(grades: list[GradedAssertion], outcome: Outcome) -> None:
@@ -111,19 +115,29 @@ def test_all_that_has_a_verdict_must_pass(grades: list[GradedAssertion], outcome
     [
         pytest.param([HIT, MISS], 0.5, PASSES, id="reached, inclusive"),
         pytest.param([HIT, MISS], 0.51, FAILS, id="not reached"),
-        pytest.param([scored(0.8)], 0.8, PASSES, id="a score alone is enough"),
-        pytest.param([scored(0.79)], 0.8, FAILS, id="or not enough"),
-        ([scored(1.0, weight=0.7), scored(1.0, weight=0.1), scored(0.0, weight=0.2)], 0.8, PASSES),
+        pytest.param([score_check(0.8)], 0.8, PASSES, id="a score alone is enough"),
+        pytest.param([score_check(0.79)], 0.8, FAILS, id="or not enough"),
+        (
+            [
+                score_check(1.0, weight=0.7),
+                score_check(1.0, weight=0.1),
+                score_check(0.0, weight=0.2),
+            ],
+            0.8,
+            PASSES,
+        ),
         pytest.param([HIT, BROKEN], 0.5, EXCEEDS, id="every limit must be kept too"),
         pytest.param([MISS, BROKEN], 0.5, EXCEEDS, id="a limit is the graver cause"),
         pytest.param([KEPT], 0.8, PASSES, id="a limit alone"),
         pytest.param([SHOWN_HIT], 0.5, MEASURED, id="weight 0 has no score"),
         pytest.param([], 0.0, UNDECIDED, id="nothing was asserted"),
         pytest.param([MISS], 0.0, PASSES, id="everything reaches 0"),
-        pytest.param([HIT, graded(UNGRADED)], 0.1, UNJUDGED, id="one is ungraded"),
-        pytest.param([HIT, graded(UNGRADED, decides=False)], 0.1, UNJUDGED, id="its score decides"),
-        ([HIT, graded(UNGRADED, decides=False, weight=0.0)], 0.1, PASSES),
-        ([HIT, graded(UNGRADED, decides=False, fail_on_error=True)], 0.1, FAILS),
+        pytest.param([HIT, graded_check(UNGRADED)], 0.1, UNJUDGED, id="one is ungraded"),
+        pytest.param(
+            [HIT, graded_check(UNGRADED, decides=False)], 0.1, UNJUDGED, id="its score decides"
+        ),
+        ([HIT, graded_check(UNGRADED, decides=False, weight=0.0)], 0.1, PASSES),
+        ([HIT, graded_check(UNGRADED, decides=False, fail_on_error=True)], 0.1, FAILS),
     ],
 )
 def test_the_score_decides_where_the_suite_says_so(
@@ -138,17 +152,17 @@ def test_a_score_that_is_too_low_is_shown_with_the_first_check_that_failed() -> 
     decided = decision(HIT, MISS, MISS, **BY_SCORE)
 
     assert decided.reason == "The score 0.3333 is below 0.8. Not found."
-    assert decision(scored(0.7999), **BY_SCORE).reason == "The score 0.7999 is below 0.8."
+    assert decision(score_check(0.7999), **BY_SCORE).reason == "The score 0.7999 is below 0.8."
 
 
 @pytest.mark.parametrize(
     ("grades", "outcome"),
     [
-        pytest.param([scored(0.1)], PASSES, id="a score is enough, whatever it is"),
+        pytest.param([score_check(0.1)], PASSES, id="a score is enough, whatever it is"),
         pytest.param([MISS], FAILS, id="what has a verdict still has it"),
         pytest.param([SHOWN_HIT], MEASURED, id="weight 0 has no score"),
         pytest.param([], UNDECIDED, id="nothing was asserted"),
-        pytest.param([graded(UNGRADED, decides=False)], UNJUDGED, id="the score is missing"),
+        pytest.param([graded_check(UNGRADED, decides=False)], UNJUDGED, id="the score is missing"),
     ],
 )
 def test_where_gates_decide_scores_are_enough(
@@ -184,7 +198,8 @@ def test_of_several_causes_the_gravest_is_given(graver: Cause) -> None:
     if graver.is_error:
         less = [cause for cause in less if cause.is_error]
     grades = [
-        graded(Grade(None, passed=False, reason=cause, cause=cause)) for cause in [*less, graver]
+        graded_check(Grade(None, passed=False, reason=cause, cause=cause))
+        for cause in [*less, graver]
     ]
 
     decided = decision(*grades)
@@ -198,7 +213,7 @@ def test_of_several_causes_the_gravest_is_given(graver: Cause) -> None:
 def test_a_certain_failure_is_one_beside_what_could_not_be_graded(
     open_cause: Cause, rule: dict[str, Any]
 ) -> None:
-    undecided = graded(Grade.without_result(open_cause, "Nobody knows."), label="Polite")
+    undecided = graded_check(Grade.without_result(open_cause, "Nobody knows."), label="Polite")
 
     decided = decision(MISS, MISS, MISS, MISS, undecided, **rule)
 
@@ -208,7 +223,7 @@ def test_a_certain_failure_is_one_beside_what_could_not_be_graded(
 
 
 def test_a_score_that_what_is_open_could_still_save_is_open() -> None:
-    decided = decision(HIT, MISS, graded(UNGRADED), **BY_SCORE, pass_threshold=0.6)
+    decided = decision(HIT, MISS, graded_check(UNGRADED), **BY_SCORE, pass_threshold=0.6)
 
     assert (decided.verdict, decided.cause) == UNJUDGED
 
@@ -239,15 +254,15 @@ def test_what_failed_by_the_agent_or_a_limit_scores_0(
 
 
 def test_of_equal_causes_the_first_is_given() -> None:
-    second = graded(Grade.miss("Too short."))
+    second = graded_check(Grade.miss("Too short."))
 
     assert decision(HIT, MISS, second).reason == "Not found."
     assert decision(second, MISS).reason == "Too short."
 
 
 def test_an_error_names_the_check_that_had_it() -> None:
-    assert decision(graded(UNGRADED, label="Polite")).reason == "Polite: The judge refused."
-    assert decision(graded(UNGRADED, label="Cost", family="limit")).reason == UNGRADED.reason
+    assert decision(graded_check(UNGRADED, label="Polite")).reason == "Polite: The judge refused."
+    assert decision(graded_check(UNGRADED, label="Cost", family="limit")).reason == UNGRADED.reason
 
 
 def test_nothing_asserted_is_shown_so() -> None:
@@ -274,12 +289,12 @@ def test_checks_that_are_all_disabled_are_named_so(*, of_suite: bool) -> None:
     [
         pytest.param([], None, id="nothing"),
         pytest.param([HIT, MISS], 0.5, id="the mean"),
-        pytest.param([HIT, graded(Grade.miss("No."), weight=3.0)], 0.25, id="weighted"),
+        pytest.param([HIT, graded_check(Grade.miss("No."), weight=3.0)], 0.25, id="weighted"),
         pytest.param([HIT, SHOWN_MISS], 1.0, id="weight 0 does not count"),
         pytest.param([SHOWN_MISS], None, id="weight 0 alone"),
-        pytest.param([HIT, scored(0.5)], 0.75, id="what only informs counts"),
+        pytest.param([HIT, score_check(0.5)], 0.75, id="what only informs counts"),
         pytest.param([HIT, KEPT], 1.0, id="limits have no score"),
-        pytest.param([HIT, graded(UNGRADED)], 1.0, id="nor has what is ungraded"),
+        pytest.param([HIT, graded_check(UNGRADED)], 1.0, id="nor has what is ungraded"),
         pytest.param([HIT, IDLE], 1.0, id="nor what does not apply"),
         pytest.param([KEPT], None, id="a limit alone"),
     ],
@@ -293,7 +308,7 @@ def test_the_score_is_the_weighted_mean(grades: list[GradedAssertion], score: fl
 def rubric(score: float | None, *, weight: float = 0.5, passed: bool | None = None) -> Any:
     """Return the grade of the suite's rubric."""
     grade = UNGRADED if score is None else Grade.of_score(score, "Two are met.").but(passed=passed)
-    return graded(
+    return graded_check(
         grade, type="rubric", family="judged", weight=weight, decides=weight > 0, is_rubric=True
     )
 
@@ -303,7 +318,7 @@ def rubric(score: float | None, *, weight: float = 0.5, passed: bool | None = No
     [
         pytest.param([HIT, rubric(0.5)], 0.75, id="half each"),
         pytest.param([HIT, MISS, HIT, MISS, rubric(1.0)], 0.75, id="however many checks"),
-        ([HIT, graded(Grade.miss("No."), weight=3.0), rubric(1.0)], 0.625),
+        ([HIT, graded_check(Grade.miss("No."), weight=3.0), rubric(1.0)], 0.625),
         pytest.param([MISS, rubric(1.0, weight=0.2)], 0.2, id="its own share"),
         pytest.param([MISS, rubric(1.0, weight=1.0)], 1.0, id="all of it"),
         pytest.param([MISS, rubric(1.0, weight=0.0)], 0.0, id="shown only"),
@@ -311,7 +326,7 @@ def rubric(score: float | None, *, weight: float = 0.5, passed: bool | None = No
         pytest.param([SHOWN_HIT, KEPT, rubric(0.5)], 0.5, id="no check has a score"),
         pytest.param([rubric(0.5, weight=0.0)], None, id="alone and shown only"),
         pytest.param([HIT, rubric(None)], 1.0, id="ungraded"),
-        ([HIT, graded(Grade.not_applicable("-"), is_rubric=True)], 1.0),
+        ([HIT, graded_check(Grade.not_applicable("-"), is_rubric=True)], 1.0),
     ],
 )
 def test_the_rubric_has_its_share_of_the_score(
@@ -344,7 +359,7 @@ def test_the_rubric_decides_like_a_check(
 
 SCORES = st.lists(
     st.tuples(st.floats(0, 1), st.just(0.0) | st.floats(0.001, 1e6)).map(
-        lambda pair: scored(pair[0], weight=pair[1])
+        lambda pair: score_check(pair[0], weight=pair[1])
     )
 )
 
@@ -412,34 +427,38 @@ def test_a_summary_names_the_tools_that_were_called() -> None:
     ],
 )
 def test_each_limit_has_its_word_in_the_summary(name: str, key: str) -> None:
-    unknown = graded(UNGRADED, family="limit", type=name, turn=None)
+    unknown = graded_check(UNGRADED, family="limit", type=name, turn=None)
 
     assert summary(graded_limit(is_kept=True, name=name))[key] is True
     assert summary(graded_limit(is_kept=False, name=name))[key] is False
     assert summary(unknown)[key] is False
 
 
-def judged(grade: Grade, **changes: Any) -> GradedAssertion:
-    return graded(grade, family="judged", **changes)
+def judged_check(grade: Grade, **changes: Any) -> GradedAssertion:
+    return graded_check(grade, family="judged", **changes)
 
 
 @pytest.mark.parametrize(
     ("grades", "passed", "reason"),
     [
-        pytest.param([judged(Grade.hit("Fine."))], True, None, id="met"),
-        pytest.param([judged(Grade.miss("Rude."))], False, "Rude.", id="not met"),
+        pytest.param([judged_check(Grade.hit("Fine."))], True, None, id="met"),
+        pytest.param([judged_check(Grade.miss("Rude."))], False, "Rude.", id="not met"),
         pytest.param(
-            [judged(Grade.miss("Rude.")), judged(Grade.hit("x")), judged(Grade.miss("Long."))],
+            [
+                judged_check(Grade.miss("Rude.")),
+                judged_check(Grade.hit("x")),
+                judged_check(Grade.miss("Long.")),
+            ],
             False,
             "Rude. Long.",
             id="reasons are joined",
         ),
         pytest.param(
-            [judged(UNGRADED)], False, "The judge refused.", id="ungraded counts as not met"
+            [judged_check(UNGRADED)], False, "The judge refused.", id="ungraded counts as not met"
         ),
-        pytest.param([judged(Grade.of_score(0.2, "So so."))], None, None, id="a mere score"),
-        pytest.param([judged(Grade.miss("x"), weight=0.0)], None, None, id="weight 0"),
-        pytest.param([judged(Grade.not_applicable("x"))], None, None, id="does not apply"),
+        pytest.param([judged_check(Grade.of_score(0.2, "So so."))], None, None, id="a mere score"),
+        pytest.param([judged_check(Grade.miss("x"), weight=0.0)], None, None, id="weight 0"),
+        pytest.param([judged_check(Grade.not_applicable("x"))], None, None, id="does not apply"),
         pytest.param([MISS], None, None, id="no judged check"),
     ],
 )
@@ -455,10 +474,18 @@ def test_response_criteria_are_the_judged_checks(
 @pytest.mark.parametrize(
     ("grades", "passed"),
     [
-        pytest.param([graded(Grade.hit("x"), family="tools")], True, id="tools"),
-        pytest.param([graded(Grade.miss("x"), family="retrieval")], False, id="chunks"),
-        ([graded(Grade.hit("x"), family="tools"), graded(Grade.miss("x"), family="tools")], False),
-        pytest.param([graded(Grade.miss("x"), family="tools", weight=0.0)], None, id="weight 0"),
+        pytest.param([graded_check(Grade.hit("x"), family="tools")], True, id="tools"),
+        pytest.param([graded_check(Grade.miss("x"), family="retrieval")], False, id="chunks"),
+        (
+            [
+                graded_check(Grade.hit("x"), family="tools"),
+                graded_check(Grade.miss("x"), family="tools"),
+            ],
+            False,
+        ),
+        pytest.param(
+            [graded_check(Grade.miss("x"), family="tools", weight=0.0)], None, id="weight 0"
+        ),
         pytest.param([MISS, BROKEN], None, id="none"),
     ],
 )
@@ -470,7 +497,13 @@ def test_trajectory_criteria_are_the_checks_of_tools_and_chunks(
 
 @pytest.mark.parametrize(
     ("grades", "passed"),
-    [([HIT], True), ([MISS], False), ([], False), ([graded(UNGRADED)], False), ([SHOWN_HIT], None)],
+    [
+        ([HIT], True),
+        ([MISS], False),
+        ([], False),
+        ([graded_check(UNGRADED)], False),
+        ([SHOWN_HIT], None),
+    ],
 )
 def test_overall_it_passed_if_the_verdict_says_so(
     grades: list[GradedAssertion], *, passed: bool | None
@@ -479,8 +512,8 @@ def test_overall_it_passed_if_the_verdict_says_so(
 
 
 def test_where_no_check_applied_the_reason_is_theirs() -> None:
-    claimless = graded(Grade.not_applicable("It claims nothing."), label="Faithful")
-    shown_only = graded(Grade.not_applicable("No context."), label="Other", decides=False)
+    claimless = graded_check(Grade.not_applicable("It claims nothing."), label="Faithful")
+    shown_only = graded_check(Grade.not_applicable("No context."), label="Other", decides=False)
 
     decided = decision(claimless, shown_only)
 
@@ -490,7 +523,7 @@ def test_where_no_check_applied_the_reason_is_theirs() -> None:
 
 
 def test_a_check_that_shall_fail_where_it_cannot_be_graded_has_no_score() -> None:
-    checks = [HIT, graded(UNGRADED, fail_on_error=True)]
+    checks = [HIT, graded_check(UNGRADED, fail_on_error=True)]
 
     assert execution_score(checks) == 0.5
     assert decision(*checks).score == 0.5

@@ -18,7 +18,14 @@ from evals_app.engine.verdicts.overruling import (
     overrule,
     passes,
 )
-from tests.engine.makers import graded, graded_limit, make_case, make_suite, make_trial, make_turn
+from tests.engine.makers import (
+    graded_check,
+    graded_limit,
+    make_case,
+    make_suite,
+    make_trial,
+    make_turn,
+)
 
 TRIAL = make_trial(make_turn())
 HIT, MISS = Grade.hit("Found."), Grade.miss("Not found.")
@@ -83,7 +90,7 @@ def test_a_score_passes_as_it_would_of_a_judge(
     assert passes(score, kind=kind, threshold=threshold) is passed
 
 
-def given(check: GradedAssertion, *words: Ruling) -> GivenGrade:
+def given_grade(check: GradedAssertion, *words: Ruling) -> GivenGrade:
     return GivenGrade(
         check.type,
         check.label,
@@ -97,8 +104,8 @@ def given(check: GradedAssertion, *words: Ruling) -> GivenGrade:
     )
 
 
-def regraded(check: GradedAssertion, *words: Ruling) -> tuple[bool | None, float | None] | None:
-    grade = overrule(given(check, *words))
+def result_of(check: GradedAssertion, *words: Ruling) -> tuple[bool | None, float | None] | None:
+    grade = overrule(given_grade(check, *words))
     return None if grade is None else (grade.passed, grade.score)
 
 
@@ -118,12 +125,12 @@ def regraded(check: GradedAssertion, *words: Ruling) -> tuple[bool | None, float
 def test_a_check_gets_the_grade_that_people_give_it(
     grade: Grade, words: list[Ruling], expected: tuple[bool, float] | None
 ) -> None:
-    assert regraded(graded(grade), *words) == expected
+    assert result_of(graded_check(grade), *words) == expected
 
 
 def test_a_limit_has_no_score_whoever_decides() -> None:
-    assert regraded(graded_limit(is_kept=False), RIGHT) == (True, None)
-    failed = overrule(given(graded_limit(is_kept=True), WRONG))
+    assert result_of(graded_limit(is_kept=False), RIGHT) == (True, None)
+    failed = overrule(given_grade(graded_limit(is_kept=True), WRONG))
     assert failed is not None
     assert (failed.score, failed.cause) == (None, Cause.LIMIT)
 
@@ -135,7 +142,7 @@ def rubric(*verdicts: str | None, threshold: float | None = 0.6, **grade: Any) -
     ]
     details = {"scale": "rubric", "items": items}
     judged = Grade.miss("1 of 2.").but(score=0.5, details=details).but(**grade)
-    return graded(judged, family="judged", type="rubric", turn=None, threshold=threshold)
+    return graded_check(judged, family="judged", type="rubric", turn=None, threshold=threshold)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +165,7 @@ def rubric(*verdicts: str | None, threshold: float | None = 0.6, **grade: Any) -
 def test_bullets_of_a_rubric_are_counted_again(
     check: GradedAssertion, words: list[Ruling], expected: tuple[bool, float] | None
 ) -> None:
-    assert regraded(check, *words) == expected
+    assert result_of(check, *words) == expected
 
 
 # The verdict
@@ -180,34 +187,45 @@ def outcome(*grades: GivenGrade, **options: Any) -> tuple[Any, ...]:
 
 
 def test_the_verdict_follows_by_the_rules_of_runs() -> None:
-    miss, limit = graded(MISS), graded_limit(is_kept=False)
+    miss, limit = graded_check(MISS), graded_limit(is_kept=False)
     by_score = {"pass_rule": "score", "pass_threshold": 0.5}
-    other = graded(MISS, position=1)
+    other = graded_check(MISS, position=1)
 
-    assert outcome(given(miss, RIGHT)) == (Verdict.PASSED, None, 1.0)
-    assert outcome(given(graded(HIT), WRONG)) == (Verdict.FAILED, Cause.ASSERTION, 0.0)
-    assert outcome(given(graded(UNGRADED), RIGHT)) == (Verdict.PASSED, None, 1.0)
-    assert outcome(given(miss, RIGHT), given(limit))[:2] == (Verdict.FAILED, Cause.LIMIT)
-    assert outcome(given(miss, RIGHT), given(limit, RIGHT)) == (Verdict.PASSED, None, 1.0)
-    assert outcome(given(miss, RIGHT), given(other), **by_score) == (Verdict.PASSED, None, 0.5)
+    assert outcome(given_grade(miss, RIGHT)) == (Verdict.PASSED, None, 1.0)
+    assert outcome(given_grade(graded_check(HIT), WRONG)) == (Verdict.FAILED, Cause.ASSERTION, 0.0)
+    assert outcome(given_grade(graded_check(UNGRADED), RIGHT)) == (Verdict.PASSED, None, 1.0)
+    assert outcome(given_grade(miss, RIGHT), given_grade(limit))[:2] == (
+        Verdict.FAILED,
+        Cause.LIMIT,
+    )
+    assert outcome(given_grade(miss, RIGHT), given_grade(limit, RIGHT)) == (
+        Verdict.PASSED,
+        None,
+        1.0,
+    )
+    assert outcome(given_grade(miss, RIGHT), given_grade(other), **by_score) == (
+        Verdict.PASSED,
+        None,
+        0.5,
+    )
 
 
 def test_no_verdict_of_people_without_an_overruled_grade() -> None:
-    assert decision(given(graded(HIT))) is None
-    assert decision(given(graded(HIT), RIGHT)) is None
+    assert decision(given_grade(graded_check(HIT))) is None
+    assert decision(given_grade(graded_check(HIT), RIGHT)) is None
 
 
 def test_what_the_agent_did_outweighs_grades() -> None:
     crashed = make_trial(make_turn(error="The agent crashed."))
     down = make_trial(failure=Failure(Cause.PROVIDER, "The API is down."))
-    right = given(graded(MISS), RIGHT)
+    right = given_grade(graded_check(MISS), RIGHT)
 
     assert outcome(right, trial=crashed) == (Verdict.FAILED, Cause.AGENT, 0.0)
     assert outcome(right, trial=down)[:2] == (Verdict.ERRORED, Cause.PROVIDER)
 
 
 def test_what_is_not_the_agents_fault_counts_in_no_rate() -> None:
-    decided = decision(given(graded(MISS)), blame="The case is wrong.")
+    decided = decision(given_grade(graded_check(MISS)), blame="The case is wrong.")
 
     assert decided is not None
     assert (decided.verdict, decided.cause) == (Verdict.ERRORED, Cause.CASE)
@@ -220,7 +238,7 @@ def test_a_check_that_only_informs_still_does() -> None:
     turn = {"user": "hello", "assertions": shown}
     case = case.model_validate({"name": "Greeting", "turns": [turn]})
     suite = make_suite(case)
-    overruled_check = given(graded(HIT, weight=0.0), WRONG)
+    overruled_check = given_grade(graded_check(HIT, weight=0.0), WRONG)
 
     decided = decide_with_people(TRIAL, [overruled_check], case=case, suite=suite)
 
@@ -230,24 +248,28 @@ def test_a_check_that_only_informs_still_does() -> None:
 
 def test_a_grade_whose_judge_was_not_trusted_decides_nothing_whatever_people_say() -> None:
     hit = HIT.but(details={ONLY_INFORMS: "It only informs."})
-    untrusted = given(graded(hit, weight=0.0), WRONG)  # the check itself has a weight
+    untrusted = given_grade(graded_check(hit, weight=0.0), WRONG)  # the check itself has a weight
 
     assert outcome(untrusted)[:2] == (Verdict.ERRORED, Cause.CASE)
-    assert outcome(untrusted, given(graded(HIT, position=1))) == (Verdict.PASSED, None, 1.0)
+    assert outcome(untrusted, given_grade(graded_check(HIT, position=1))) == (
+        Verdict.PASSED,
+        None,
+        1.0,
+    )
 
 
 def test_the_rubric_of_the_suite_keeps_its_share() -> None:
     case = make_case("hello", contains="hello")
     suite = make_suite(case, rubric="- Is kind\n- Is brief\n", rubric_weight=0.25)
     whole = replace(rubric("pass", "fail", threshold=0.8), weight=0.25, position=0)
-    grades = [given(graded(HIT)), given(whole, yes(item=2))]
+    grades = [given_grade(graded_check(HIT)), given_grade(whole, yes(item=2))]
 
     decided = decide_with_people(TRIAL, grades, case=case, suite=suite)
 
     assert decided is not None
     assert (decided.verdict, decided.score) == (Verdict.PASSED, 1.0)
     kept = decide_with_people(
-        TRIAL, [given(graded(MISS), RIGHT), given(whole)], case=case, suite=suite
+        TRIAL, [given_grade(graded_check(MISS), RIGHT), given_grade(whole)], case=case, suite=suite
     )
     assert kept is not None
     assert (kept.verdict, kept.score) == (Verdict.FAILED, 0.875)

@@ -11,7 +11,7 @@ PARIS = {"type": "contains", "value": "Paris"}
 EXACT = {"type": "exact_match"}
 
 
-def missed(expected: str | None, *checks: dict[str, Any]) -> list[str]:
+def missed_types(expected: str | None, *checks: dict[str, Any]) -> list[str]:
     specs = [AssertionSpec.model_validate(assertion) for assertion in checks]
     return [check.type for check, _ in missed_by_expected(expected, specs)]
 
@@ -37,7 +37,7 @@ def missed(expected: str | None, *checks: dict[str, Any]) -> list[str]:
 def test_the_checks_that_the_expected_answer_fails_are_found(
     expected: str | None, checks: list[dict[str, Any]], problems: list[str]
 ) -> None:
-    assert missed(expected, *checks) == problems
+    assert missed_types(expected, *checks) == problems
 
 
 def test_the_score_and_what_it_needs_are_shown() -> None:

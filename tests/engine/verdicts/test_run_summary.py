@@ -266,7 +266,7 @@ def times(ms: float) -> TurnTimes:
     return summary
 
 
-def spent(*costs: str | Decimal | None) -> RunCost:
+def cost_of(*costs: str | Decimal | None) -> RunCost:
     summary = RunCost()
     for cost in costs:
         summary.add(None if cost is None else Decimal(cost))
@@ -275,7 +275,7 @@ def spent(*costs: str | Decimal | None) -> RunCost:
 
 def a_call(*costs: str | Decimal | None) -> dict[str, Any]:
     """Return what is measured of one call that cost so much."""
-    return {"agent": spent(*costs), "times": ONE_CALL}
+    return {"agent": cost_of(*costs), "times": ONE_CALL}
 
 
 def exactly(value: float) -> RunMeasure:
@@ -309,11 +309,11 @@ UNMEASURED: dict[str, Any] = {
         ({"max_cost_per_call_usd": 0.29}, a_call(CENTS_30), 0.3, False),
         ({"max_cost_per_call_usd": 1}, a_call("0.1", None), None, None),
         pytest.param({"max_cost_per_call_usd": 1}, {}, None, None, id="call: none"),
-        ({"max_cost_usd": 0.3}, {"everyone": spent(CENTS_30)}, 0.3, True),
-        ({"max_cost_usd": 0.299999999}, {"everyone": spent(CENTS_30)}, 0.3, False),
-        pytest.param({"max_cost_usd": 0}, {"everyone": spent("0")}, 0, True, id="cost: nothing"),
-        ({"max_cost_usd": 1}, {"everyone": spent(None)}, None, None),
-        ({"max_cost_usd": 1}, {"everyone": spent("1.1", None)}, None, False),
+        ({"max_cost_usd": 0.3}, {"everyone": cost_of(CENTS_30)}, 0.3, True),
+        ({"max_cost_usd": 0.299999999}, {"everyone": cost_of(CENTS_30)}, 0.3, False),
+        pytest.param({"max_cost_usd": 0}, {"everyone": cost_of("0")}, 0, True, id="cost: nothing"),
+        ({"max_cost_usd": 1}, {"everyone": cost_of(None)}, None, None),
+        ({"max_cost_usd": 1}, {"everyone": cost_of("1.1", None)}, None, False),
     ],
 )
 def test_a_gate_is_compared_with_what_was_measured(

@@ -120,13 +120,13 @@ async def test_a_failure_is_passed_on_and_nothing_else_is_tried() -> None:
     assert model.asked == []
 
 
-def said(score: int = 7, **changes: Any) -> str:
+def judge_reply(score: int = 7, **changes: Any) -> str:
     data = {"critique": "The day differs.", "injection_suspected": False, "verdict": "graded"}
     return json.dumps({**data, "score": score, **changes})
 
 
 async def test_a_judge_says_how_far_the_meaning_is_the_same() -> None:
-    model = FakeModel(reply(said()))
+    model = FakeModel(reply(judge_reply()))
 
     result = await compare("It comes on Friday.", "It comes on Monday.", by=JUDGE, model=model)
 

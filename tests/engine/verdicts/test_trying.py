@@ -17,7 +17,9 @@ def spec(kind: str, **options: Any) -> AssertionSpec:
     return AssertionSpec.model_validate({"type": kind, **options})
 
 
-async def tried(check: AssertionSpec, reply: str, *, turn: int | None = 1, **around: Any) -> Grade:
+async def grade_of(
+    check: AssertionSpec, reply: str, *, turn: int | None = 1, **around: Any
+) -> Grade:
     return await try_check(check, reply=reply, turn=turn, **around)
 
 
@@ -47,7 +49,7 @@ TWO_TURNS = make_trial(turns=2, reply="late", calls=[ToolCall("entity.query", {}
 async def test_a_reply_is_graded_as_in_a_run(
     check: AssertionSpec, reply: str, around: dict[str, Any], *, passed: bool
 ) -> None:
-    grade = await tried(check, reply, **around)
+    grade = await grade_of(check, reply, **around)
 
     assert (grade.status, grade.passed) == (GradeStatus.OK, passed)
     assert grade.reason
@@ -56,7 +58,7 @@ async def test_a_reply_is_graded_as_in_a_run(
 async def test_a_conversation_that_broke_off_does_not_fail_the_pasted_reply() -> None:
     broken = make_trial(calls=[ToolCall("entity.query", {})], failure=Failure("provider", "Down"))  # type: ignore[arg-type]
 
-    assert (await tried(CALLED, "Hello", last=broken)).passed
+    assert (await grade_of(CALLED, "Hello", last=broken)).passed
 
 
 @pytest.mark.parametrize(
@@ -73,14 +75,14 @@ async def test_a_conversation_that_broke_off_does_not_fail_the_pasted_reply() ->
 async def test_what_cannot_be_tried_has_a_reason_and_no_verdict(
     check: AssertionSpec, reply: str, last: Trial | None
 ) -> None:
-    grade = await tried(check, reply, turn=2, last=last)
+    grade = await grade_of(check, reply, turn=2, last=last)
 
     assert (grade.status, grade.passed) == (GradeStatus.NOT_APPLICABLE, None)
     assert grade.reason
 
 
 async def test_an_expected_answer_that_is_too_long_is_not_compared() -> None:
-    grade = await tried(spec("meteor"), "Rome", expected="a" * (MAX_CHARS + 1))
+    grade = await grade_of(spec("meteor"), "Rome", expected="a" * (MAX_CHARS + 1))
 
     assert grade.status is GradeStatus.NOT_APPLICABLE
 
@@ -88,7 +90,7 @@ async def test_an_expected_answer_that_is_too_long_is_not_compared() -> None:
 async def test_what_a_check_does_not_read_may_be_long() -> None:
     long = make_trial(reply="a" * MAX_CHARS * 2, calls=[ToolCall("entity.query", {})])
 
-    assert (await tried(CALLED, "", last=long, turn=None)).passed
+    assert (await grade_of(CALLED, "", last=long, turn=None)).passed
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ from evals_app.runs.starting.forecast import forecast
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.rerun import rerun
 from evals_app.runs.work.run_worker import plan_of
-from tests.engine.judging.makers import required
+from tests.engine.judging.makers import requirement
 from tests.messages_api import Json
 from tests.model_server import Answer, ModelServer, Reply, last_text
 from tests.runs.suites import claim, finished, lease_of, make_agent, make_suite
@@ -370,7 +370,7 @@ def verdict(word: str) -> Callable[[Json], Answer]:
     def answer(_: Json) -> Answer:
         met = "yes" if word == "pass" else "no"
         answered = {
-            "requirements": [required(quote="You said: hello", met=met)],
+            "requirements": [requirement(quote="You said: hello", met=met)],
             "critique": "It says hello.",
             "injection_suspected": False,
             "verdict": word,

@@ -45,7 +45,7 @@ def token(value: str = "tok-1", **changes: Any) -> Sent:
 
 
 @asynccontextmanager
-async def opened(
+async def open_token(
     server: WebServer, *, clock: Callable[[], float] = lambda: 0.0, **changes: Any
 ) -> AsyncIterator[AccessToken]:
     spec = OAuthSpec.model_validate(spec_for(server, **changes), context=FROZEN)
@@ -54,15 +54,15 @@ async def opened(
             yield AccessToken(spec, web=web, environ=SECRETS, clock=clock)
 
 
-async def fetched(answer: Callable[[Asked], Sent], **changes: Any) -> tuple[Asked, str]:
+async def fetch_token(answer: Callable[[Asked], Sent], **changes: Any) -> tuple[Asked, str]:
     with WebServer(answer) as server:
-        async with opened(server, **changes) as access:
+        async with open_token(server, **changes) as access:
             value = await access.value()
     return server.asked[0], value
 
 
 async def test_a_token_is_asked_for_with_the_secret_in_the_header() -> None:
-    asked, value = await fetched(lambda _: token(), scope="read write", audience="agents")
+    asked, value = await fetch_token(lambda _: token(), scope="read write", audience="agents")
 
     assert value == "tok-1"
     basic = base64.b64encode(b"c%3A1:s3cret%2Fx").decode()
@@ -75,7 +75,7 @@ async def test_a_token_is_asked_for_with_the_secret_in_the_header() -> None:
 
 
 async def test_a_token_is_asked_for_with_the_secret_in_the_body() -> None:
-    asked, _ = await fetched(lambda _: token(), secret_in="body")
+    asked, _ = await fetch_token(lambda _: token(), secret_in="body")
 
     assert "authorization" not in asked.headers
     assert parse_qs(asked.raw.decode()) == {
@@ -88,7 +88,7 @@ async def test_a_token_is_asked_for_with_the_secret_in_the_body() -> None:
 async def test_all_conversations_share_a_token_until_shortly_before_it_expires() -> None:
     now = [0.0]
     with WebServer(lambda _: token(f"tok-{len(server.asked)}")) as server:
-        async with opened(server, clock=lambda: now[0]) as access:
+        async with open_token(server, clock=lambda: now[0]) as access:
             values = await asyncio.gather(*(access.value() for _ in range(5)))
             now[0] = 89.0
             values.append(await access.value())
@@ -125,7 +125,7 @@ async def test_without_a_token_the_agent_is_not_blamed(
     sent: Sent, kind: type[Exception], words: str
 ) -> None:
     with pytest.raises(kind, match=words) as refused:
-        await fetched(lambda _: sent)
+        await fetch_token(lambda _: sent)
 
     assert "s3c" not in str(refused.value)
     assert "tok-1" not in str(refused.value)
@@ -133,12 +133,12 @@ async def test_without_a_token_the_agent_is_not_blamed(
 
 @pytest.mark.parametrize("lifetime", [None, "100", -1, float("nan"), "soon"])
 async def test_a_strange_lifetime_is_no_error(lifetime: Any) -> None:
-    _, value = await fetched(lambda _: token(expires_in=lifetime))
+    _, value = await fetch_token(lambda _: token(expires_in=lifetime))
 
     assert value == "tok-1"
 
 
-async def said(answer: Callable[[Asked], Sent], *messages: str) -> tuple[list[Asked], list[str]]:
+async def talk_to(answer: Callable[[Asked], Sent], *messages: str) -> tuple[list[Asked], list[str]]:
     """Say something to an agent behind OAuth, whose server answers both."""
     with WebServer(answer) as server:
         agent = make_agent(server.url, oauth=spec_for(server))
@@ -155,7 +155,7 @@ async def test_the_agent_gets_the_token_and_cannot_repeat_it() -> None:
             return token()
         return Sent.text(f"You sent {asked.headers['authorization']}.")
 
-    asked, replies = await said(answer, "one", "two")
+    asked, replies = await talk_to(answer, "one", "two")
 
     assert replies == ["You sent Bearer ***."] * 2
     assert [request.path for request in asked] == ["/token", "/chat", "/chat"]
@@ -171,7 +171,7 @@ async def test_a_token_that_the_agent_refuses_is_fetched_again_once() -> None:
 
     tokens: list[str] = []
     with pytest.raises(AgentError, match=r"status 401 Unauthorized: \*\*\* is old"):
-        await said(answer, "one")
-    _, replies = await said(answer, "two")
+        await talk_to(answer, "one")
+    _, replies = await talk_to(answer, "two")
 
     assert (tokens, replies) == (["tok-1", "tok-1", "tok-2"], ["Hi."])

@@ -56,7 +56,7 @@ async def no_pause(_seconds: float) -> None:
 
 
 @asynccontextmanager
-async def talking(
+async def open_session(
     server: WebServer,
     *,
     setting: Setting | None = None,
@@ -77,12 +77,12 @@ async def say(session: HttpSession, message: str) -> Exchange:
     return exchange
 
 
-async def exchanged(
+async def exchange_with(
     answer: Callable[[Asked], Sent], *messages: str, **changes: Any
 ) -> tuple[list[Asked], Exchange]:
     """Say something; give what the server was asked, and the last exchange."""
     with WebServer(answer) as server:
-        async with talking(server, **changes) as session:
+        async with open_session(server, **changes) as session:
             exchanges = [await say(session, message) for message in messages or ("Hi",)]
     return server.asked, exchanges[-1]
 
@@ -102,7 +102,7 @@ async def test_each_message_is_shown_with_what_was_said_before() -> None:
     history = (Message("user", "Hello?"), Message("assistant", "Hi."))
     setting = make_setting(history=history)
 
-    (first, second), _ = await exchanged(answer_politely, "one", "two", setting=setting)
+    (first, second), _ = await exchange_with(answer_politely, "one", "two", setting=setting)
 
     assert first.method == "POST"
     assert first.body == {
@@ -125,7 +125,7 @@ async def test_what_it_thinks_is_not_sent_back() -> None:
     def think(asked: Asked) -> Sent:
         return Sent.json({"output": f"<think>{asked.body['input']}?</think> Yes."})
 
-    (_, second), exchange = await exchanged(think, "one", "two")
+    (_, second), exchange = await exchange_with(think, "one", "two")
 
     assert second.body["history"] == [
         {"role": "user", "content": "one"},
@@ -159,7 +159,7 @@ async def test_what_the_agent_did_is_put_down() -> None:
         "estimated_cost_usd": 0.0004,
         "model": "big-1",
     }
-    _, exchange = await exchanged(lambda _: Sent.json(reply), "When?")
+    _, exchange = await exchange_with(lambda _: Sent.json(reply), "When?")
 
     assert exchange.reply == "It ships on Monday."
     assert exchange.messages[0].tool_calls == (
@@ -171,7 +171,7 @@ async def test_what_the_agent_did_is_put_down() -> None:
 
 
 async def test_plain_text_is_a_reply_of_unknown_cost() -> None:
-    _, exchange = await exchanged(lambda _: Sent.text("Good morning.\n"))
+    _, exchange = await exchange_with(lambda _: Sent.text("Good morning.\n"))
 
     assert exchange.reply == "Good morning."
     assert (exchange.usages, exchange.costs) == ([Usage()], [None])
@@ -193,7 +193,7 @@ async def test_plain_text_is_a_reply_of_unknown_cost() -> None:
 async def test_a_text_that_was_sent_as_json_stands_without_its_quotes(
     sent: Sent, reply: str
 ) -> None:
-    _, exchange = await exchanged(lambda _: sent)
+    _, exchange = await exchange_with(lambda _: sent)
 
     assert exchange.reply == reply
 
@@ -219,13 +219,13 @@ async def test_a_text_that_was_sent_as_json_stands_without_its_quotes(
 )
 async def test_a_bad_answer_is_the_agents_error(sent: Sent, words: str) -> None:
     with pytest.raises(AgentError, match=re.escape(words)):
-        await exchanged(lambda _: sent)
+        await exchange_with(lambda _: sent)
 
 
 async def test_what_a_failed_turn_cost_is_unknown_and_it_is_not_remembered() -> None:
     replies = iter([Sent(500), Sent.text("Here again.")])
     with WebServer(lambda _: next(replies)) as server:
-        async with talking(server) as session:
+        async with open_session(server) as session:
             exchange = Exchange(1, "one", 60)
             with pytest.raises(AgentError):
                 await session.respond(exchange)
@@ -250,7 +250,7 @@ async def test_an_agent_that_is_silent_fails_its_turn_and_the_conversation_goes_
 
 async def test_headers_are_sent_and_keys_come_from_the_environment() -> None:
     headers = {"Authorization": {"env": "AGENT_KEY"}, "X-Tenant": "acme"}
-    requests, _ = await exchanged(answer_politely, headers=headers)
+    requests, _ = await exchange_with(answer_politely, headers=headers)
 
     (asked,) = requests
     assert asked.headers["authorization"] == "tok-secret"
@@ -261,7 +261,7 @@ async def test_a_key_that_the_agent_repeats_is_nowhere_kept() -> None:
     def answer(asked: Asked) -> Sent:
         return Sent.text(f"Your key is {asked.headers['authorization']}.")
 
-    _, exchange = await exchanged(answer, headers={"Authorization": {"env": "AGENT_KEY"}})
+    _, exchange = await exchange_with(answer, headers={"Authorization": {"env": "AGENT_KEY"}})
 
     assert exchange.reply == "Your key is ***."
 
@@ -306,7 +306,7 @@ async def test_a_key_that_was_bound_to_another_host_meanwhile_is_not_sent(
 
 async def test_an_address_that_may_not_be_called_is_no_failure_of_the_agent() -> None:
     with WebServer(answer_politely) as server:
-        async with talking(server) as session:
+        async with open_session(server) as session:
             with permitting(hosts=()), pytest.raises(ConfigurationError, match="this machine"):
                 await say(session, "Hi")
 
@@ -335,7 +335,7 @@ async def test_a_busy_agent_gets_the_message_again(
         pauses.append(seconds)
 
     answers = iter([Sent(status, headers), Sent.text("Here again.")])
-    requests, exchange = await exchanged(lambda _: next(answers), sleep=sleep)
+    requests, exchange = await exchange_with(lambda _: next(answers), sleep=sleep)
 
     assert (exchange.reply, pauses) == ("Here again.", [pause])
     assert requests[0].body == requests[1].body
@@ -354,7 +354,7 @@ async def test_a_busy_agent_gets_the_message_again(
 )
 async def test_an_agent_that_fails_gets_the_message_once(sent: Sent, words: str) -> None:
     with WebServer(lambda _: sent) as server:
-        async with talking(server) as session:
+        async with open_session(server) as session:
             with pytest.raises(AgentError, match=words):
                 await say(session, "Hi")
 
@@ -384,7 +384,7 @@ async def test_an_agent_gets_no_more_messages_at_once_than_its_line_has_places()
     assert queue.load().wanted == 4
     queue.set_places(0)
     async with asyncio.timeout(5):
-        waiting = asyncio.create_task(_entered(queue))
+        waiting = asyncio.create_task(_exchange_in(queue))
         await asyncio.sleep(0)
         assert not waiting.done()
         queue.set_places(1)
@@ -392,7 +392,7 @@ async def test_an_agent_gets_no_more_messages_at_once_than_its_line_has_places()
     assert exchange.waited_s > 0
 
 
-async def _entered(queue: AgentQueue) -> Exchange:
+async def _exchange_in(queue: AgentQueue) -> Exchange:
     exchange = Exchange(1, "Hi", 60)
     async with queue.place(exchange):
         return exchange
@@ -407,7 +407,7 @@ async def test_the_session_that_the_agent_opens_is_sent_back() -> None:
         return Sent.json({"text": "Hi.", "thread": {"id": f"t-{count}"} if count != 2 else {}})
 
     with WebServer(answer) as server:
-        async with talking(
+        async with open_session(
             server,
             request={"q": "{{input}}", "thread": "{{agent_session_id}}"},
             response={"text": "text", "session_id": "thread.id"},
@@ -426,7 +426,9 @@ async def test_a_session_that_no_header_can_have_is_the_agents_error() -> None:
         "headers": {"X-Thread": "{{agent_session_id}}"},
     }
     with pytest.raises(AgentError, match="session id"):
-        await exchanged(lambda _: Sent.json({"text": "Hi.", "id": "a\nb"}), "one", "two", **changes)
+        await exchange_with(
+            lambda _: Sent.json({"text": "Hi.", "id": "a\nb"}), "one", "two", **changes
+        )
 
 
 # JSON of the agent's own
@@ -437,7 +439,7 @@ async def test_an_agent_is_asked_and_read_in_json_of_its_own() -> None:
     request = {"question": "{{input}}", "said": "{{history}}", "stream": False}
     places = {"text": "data.text", "tool_calls": "data.steps", "name": "tool"}
 
-    requests, exchange = await exchanged(
+    requests, exchange = await exchange_with(
         lambda _: Sent.json(reply),
         *("When?", "Really?"),
         request=request,
@@ -462,7 +464,7 @@ async def test_an_agent_is_asked_and_read_in_json_of_its_own() -> None:
 
 async def test_a_place_that_is_not_in_the_reply_fails_the_turn() -> None:
     with pytest.raises(AgentError, match="no data: it is an object with the keys “dta”"):
-        await exchanged(lambda _: Sent.json({"dta": 1}), response={"text": "data.text"})
+        await exchange_with(lambda _: Sent.json({"dta": 1}), response={"text": "data.text"})
 
 
 @pytest.mark.parametrize(("request_body", "notes"), [({"f": "{{files}}"}, 0), ({}, 1)])
@@ -471,7 +473,7 @@ async def test_files_are_sent_where_the_request_has_them(
 ) -> None:
     file = FileContent("a.txt", "text/plain", b"Hello")
     with WebServer(lambda _: Sent.text("Hi.")) as server:
-        async with talking(server, request={"q": "{{input}}"} | request_body) as session:
+        async with open_session(server, request={"q": "{{input}}"} | request_body) as session:
             exchange = Exchange(1, "Read it.", 60, files=(file,))
             await session.respond(exchange)
 
@@ -483,7 +485,7 @@ async def test_files_are_sent_where_the_request_has_them(
 # Replies in pieces
 
 
-def streamed(*events: Any, media_type: str = "text/event-stream") -> Sent:
+def stream_of(*events: Any, media_type: str = "text/event-stream") -> Sent:
     """Send events one after the other, a few bytes at a time."""
     texts = [event if isinstance(event, str) else json.dumps(event) for event in events]
     sse = media_type == "text/event-stream"
@@ -499,8 +501,8 @@ def streamed(*events: Any, media_type: str = "text/event-stream") -> Sent:
 )
 async def test_a_reply_in_pieces_is_joined(stream: dict[str, str], media_type: str) -> None:
     events = ({"d": "Grü"}, {"d": "ße: tok-"}, {"d": "secret"})
-    requests, exchange = await exchanged(
-        lambda _: streamed(*events, "[DONE]", media_type=media_type),
+    requests, exchange = await exchange_with(
+        lambda _: stream_of(*events, "[DONE]", media_type=media_type),
         stream=stream,
         response={"text": "d"},
         headers={"Authorization": {"env": "AGENT_KEY"}},
@@ -514,8 +516,8 @@ async def test_a_reply_in_pieces_is_joined(stream: dict[str, str], media_type: s
 async def test_the_first_piece_is_timed_while_the_rest_is_on_its_way() -> None:
     times = iter([0.0, 0.25])
     exchange = Exchange(1, "Hi", 60, clock=lambda: next(times))
-    with WebServer(lambda _: streamed("a", "b", "[DONE]")) as server:
-        async with talking(server, stream={"format": "sse"}) as session:
+    with WebServer(lambda _: stream_of("a", "b", "[DONE]")) as server:
+        async with open_session(server, stream={"format": "sse"}) as session:
             await session.respond(exchange)
 
     assert (exchange.reply, exchange.first_token_ms) == ("ab", 250)
@@ -524,10 +526,13 @@ async def test_the_first_piece_is_timed_while_the_rest_is_on_its_way() -> None:
 @pytest.mark.parametrize(
     ("changes", "sent"),
     [
-        pytest.param({}, streamed({"output": "Hi."}), id="events"),
-        pytest.param({"response": {"text": "a"}}, streamed({"a": "b"}), id="with places"),
+        pytest.param({}, stream_of({"output": "Hi."}), id="events"),
+        pytest.param({"response": {"text": "a"}}, stream_of({"a": "b"}), id="with places"),
         pytest.param({}, Sent.text("data: Hi.\n\ndata: [DONE]\n\n"), id="as plain text"),
-        ({"protocol": "openai-chat"}, streamed({"choices": []}, media_type="application/x-ndjson")),
+        (
+            {"protocol": "openai-chat"},
+            stream_of({"choices": []}, media_type="application/x-ndjson"),
+        ),
     ],
 )
 async def test_a_stream_that_was_not_declared_is_never_graded(
@@ -543,7 +548,9 @@ async def test_a_stream_that_was_not_declared_is_never_graded(
 
 
 async def test_an_agent_that_answers_as_a_whole_after_all_is_read() -> None:
-    _, exchange = await exchanged(lambda _: Sent.json({"output": "Hi."}), stream={"format": "sse"})
+    _, exchange = await exchange_with(
+        lambda _: Sent.json({"output": "Hi."}), stream={"format": "sse"}
+    )
 
     assert (exchange.reply, len(exchange.notes)) == ("Hi.", 1)
 
@@ -554,7 +561,7 @@ async def test_a_stream_that_breaks_off_is_the_agents_error() -> None:
         parts=[b"data: Hel\n\n"],
     )
     with pytest.raises(AgentError, match="did not answer"):
-        await exchanged(lambda _: sent, stream={"format": "sse"})
+        await exchange_with(lambda _: sent, stream={"format": "sse"})
 
 
 # Chat completions
@@ -565,8 +572,8 @@ async def test_a_chat_completion_may_arrive_in_pieces() -> None:
         return {"model": "big-1", "choices": [{"delta": delta}]}
 
     usage = {"choices": [], "usage": {"prompt_tokens": 12, "completion_tokens": 7}}
-    requests, exchange = await exchanged(
-        lambda _: streamed(chunk(content="H"), chunk(content="i."), usage, "[DONE]"),
+    requests, exchange = await exchange_with(
+        lambda _: stream_of(chunk(content="H"), chunk(content="i."), usage, "[DONE]"),
         protocol="openai-chat",
         stream={"format": "sse"},
     )
@@ -595,7 +602,7 @@ async def test_an_endpoint_for_chat_completions_is_asked_in_its_words() -> None:
     setting = make_setting(system_prompt="Be kind.", history=history)
     agent = {"protocol": "openai-chat", "remote_model": "big"}
 
-    requests, exchange = await exchanged(
+    requests, exchange = await exchange_with(
         lambda _: Sent.json(completion()), "one", setting=setting, **agent
     )
 
@@ -615,7 +622,9 @@ async def test_an_endpoint_for_chat_completions_is_asked_in_its_words() -> None:
 
 
 async def test_no_prompt_and_no_model_are_sent_unless_they_are_set() -> None:
-    requests, _ = await exchanged(lambda _: Sent.json(completion()), "one", protocol="openai-chat")
+    requests, _ = await exchange_with(
+        lambda _: Sent.json(completion()), "one", protocol="openai-chat"
+    )
 
     (asked,) = requests
     assert asked.body == {"messages": [{"role": "user", "content": "one"}]}

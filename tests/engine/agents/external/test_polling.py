@@ -6,7 +6,7 @@ import pytest
 
 from evals_app.engine.basics.errors import AgentError
 from tests.agent_server import Asked, Sent, WebServer
-from tests.engine.agents.external.test_http import KEYS, hold, say, talking
+from tests.engine.agents.external.test_http import KEYS, hold, open_session, say
 
 pytestmark = pytest.mark.anyio
 
@@ -14,7 +14,7 @@ ACCEPTED = Sent(202, {"location": "/jobs/7"})
 BY_STATE = {"interval_s": 1, "job": "job.id", "state": "state", "result": "result"}
 
 
-async def asked_for(
+async def poll_for(
     *answers: Sent, poll: dict[str, Any], in_url: bool = False, **changes: Any
 ) -> tuple[list[Asked], str, list[float]]:
     """Return the requests, the reply and the pauses between them."""
@@ -28,14 +28,14 @@ async def asked_for(
         written = {"interval_s": 1, **poll}
         if in_url:
             written["url"] = f"http://{server.host}/jobs/{{{{job}}}}"
-        async with talking(server, sleep=sleep, poll=written, **changes) as session:
+        async with open_session(server, sleep=sleep, poll=written, **changes) as session:
             exchange = await say(session, "Hi")
     return server.asked, exchange.reply, pauses
 
 
 async def test_a_job_is_asked_for_where_its_location_says() -> None:
     headers = {"Authorization": {"env": "AGENT_KEY"}}
-    asked, reply, pauses = await asked_for(
+    asked, reply, pauses = await poll_for(
         *(ACCEPTED, Sent(202, {"retry-after": "3"}), Sent(503), Sent.json({"output": "Done."})),
         poll={},
         headers=headers,
@@ -51,7 +51,7 @@ async def test_a_job_is_asked_for_where_its_location_says() -> None:
 
 
 async def test_a_job_is_asked_for_by_its_id_until_its_state_says_that_it_is_done() -> None:
-    asked, reply, _ = await asked_for(
+    asked, reply, _ = await poll_for(
         Sent.json({"job": {"id": "a/b?"}, "state": "queued"}),
         Sent.json({"state": "RUNNING", "result": {"answer": "Half"}}),
         Sent.json({"state": "Succeeded", "result": {"answer": "Done."}}),
@@ -76,7 +76,7 @@ async def test_a_job_is_asked_for_by_its_id_until_its_state_says_that_it_is_done
     ],
 )
 async def test_a_first_answer_may_be_the_reply(answer: Sent, poll: dict[str, Any]) -> None:
-    asked, reply, _ = await asked_for(answer, poll=poll)
+    asked, reply, _ = await poll_for(answer, poll=poll)
 
     assert (len(asked), reply) == (1, "Done.")
 
@@ -103,13 +103,13 @@ async def test_a_job_that_comes_to_nothing_is_the_agents_error(
     answers: list[Sent], poll: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(AgentError, match=words):
-        await asked_for(*answers, poll=poll, response={"text": "text"})
+        await poll_for(*answers, poll=poll, response={"text": "text"})
 
 
 @pytest.mark.parametrize("body", [{}, {"job": {"id": ""}}, {"job": {"id": {}}}])
 async def test_a_job_without_an_id_is_the_agents_error(body: Any) -> None:
     with pytest.raises(AgentError, match=r"first answer has"):
-        await asked_for(Sent.json(body), poll=BY_STATE, in_url=True)
+        await poll_for(Sent.json(body), poll=BY_STATE, in_url=True)
 
 
 async def test_a_turn_that_ends_before_the_job_says_how_far_it_was() -> None:

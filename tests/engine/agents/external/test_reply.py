@@ -14,7 +14,7 @@ from evals_app.engine.record.view import View
 from tests.engine.graders.makers import make_trial
 
 
-def noted(reply: AgentReply) -> TurnRecord:
+def turn_of(reply: AgentReply) -> TurnRecord:
     exchange = Exchange(1, "hello", 60)
     reply.put_down(exchange)
     return exchange.record()
@@ -67,7 +67,7 @@ def test_the_text_is_found(value: Any, text: str) -> None:
 
 
 def test_what_is_left_out_is_unknown_and_not_0() -> None:
-    turn = noted(read_reply({"output": "Hello.", "usage": {"input_tokens": 5}}))
+    turn = turn_of(read_reply({"output": "Hello.", "usage": {"input_tokens": 5}}))
 
     assert (turn.usage.prompt_tokens, turn.usage.response_tokens) == (5, None)
     assert (turn.cost_usd, turn.model, turn.tool_calls) == (None, None, ())
@@ -203,7 +203,7 @@ def test_the_shape_without_a_text_is_no_answer() -> None:
 
 
 def test_sources_of_an_agent_without_calls_are_a_call_of_their_own() -> None:
-    turn = noted(AgentReply("Hello.", retrieved=(Chunk("a", "A"),)))
+    turn = turn_of(AgentReply("Hello.", retrieved=(Chunk("a", "A"),)))
 
     assert [call.name for call in turn.tool_calls] == ["retrieved"]
     assert View(make_trial(turn), turn).retrieved_chunks() == (Chunk("a", "A"),)
@@ -212,14 +212,14 @@ def test_sources_of_an_agent_without_calls_are_a_call_of_their_own() -> None:
 
 def test_sources_of_an_agent_that_reports_its_calls_add_no_call() -> None:
     calls = (ToolCall("search", {}), ToolCall("read", {"id": "a"}))
-    turn = noted(AgentReply("Hello.", tool_calls=calls, retrieved=(Chunk("a", "A"),)))
+    turn = turn_of(AgentReply("Hello.", tool_calls=calls, retrieved=(Chunk("a", "A"),)))
 
     assert [call.name for call in turn.tool_calls] == ["search", "read"]
     assert View(make_trial(turn), turn).retrieved_chunks() == (Chunk("a", "A"),)
 
 
 def test_an_agent_that_found_nothing_has_looked_all_the_same() -> None:
-    turn = noted(read_reply({"output": "I do not know.", "retrieved": []}))
+    turn = turn_of(read_reply({"output": "I do not know.", "retrieved": []}))
 
     assert View(make_trial(turn), turn).retrieved_chunks() == ()
 
@@ -234,7 +234,7 @@ def test_an_agent_that_found_nothing_has_looked_all_the_same() -> None:
     ],
 )
 def test_only_who_writes_tool_calls_says_what_was_called(value: Any, *, reports: bool) -> None:
-    assert noted(read_reply(value)).reports_calls is reports
+    assert turn_of(read_reply(value)).reports_calls is reports
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,11 @@ PLACES = {"text": "delta.text", "tool_calls": "steps", "name": "tool", "argument
 
 
 async def read_events(lines: Sequence[str], written: Literal["sse", "ndjson"]) -> list[Event]:
-    async def arriving() -> AsyncGenerator[str, None]:
+    async def arrivals() -> AsyncGenerator[str, None]:
         for line in lines:
             yield line
 
-    return [event async for event in events_in(arriving(), format=written)]
+    return [event async for event in events_in(arrivals(), format=written)]
 
 
 @pytest.mark.anyio
@@ -75,7 +75,7 @@ def test_a_stream_is_recognized(media_type: str, text: str, found: str | None) -
     assert format_of(media_type, text) == found
 
 
-def added(pieces: Pieces, *values: Any) -> tuple[AgentReply, list[bool]]:
+def add_all(pieces: Pieces, *values: Any) -> tuple[AgentReply, list[bool]]:
     events = [
         value
         if isinstance(value, Event)
@@ -86,17 +86,17 @@ def added(pieces: Pieces, *values: Any) -> tuple[AgentReply, list[bool]]:
     return pieces.reply(lambda text: text.replace("tok-1", "***")), had
 
 
-def own(*values: Any, **changes: Any) -> tuple[AgentReply, list[bool]]:
+def read_own(*values: Any, **changes: Any) -> tuple[AgentReply, list[bool]]:
     """Read events at places, or under our own keys."""
     places = changes.pop("places", PLACES)
     stream = StreamSpec.model_validate({"format": "sse"} | changes)
-    return added(
+    return add_all(
         pieces_for(stream, places=Places.model_validate(places) if places else None), *values
     )
 
 
 def test_pieces_at_a_place_are_joined() -> None:
-    reply, had = own(
+    reply, had = read_own(
         {"type": "start"},
         {"delta": {"text": ""}},
         {"delta": {"text": "It ships "}},
@@ -127,7 +127,7 @@ def test_pieces_at_a_place_are_joined() -> None:
 def test_tool_calls_of_all_events_count(
     steps: list[Any], names: list[str], *, is_known: bool
 ) -> None:
-    reply, _ = own(*({"steps": step} for step in steps), {"delta": {"text": "a"}})
+    reply, _ = read_own(*({"steps": step} for step in steps), {"delta": {"text": "a"}})
 
     assert [call.name for call in reply.tool_calls] == names
     is_noted = any("has steps" in note for note in reply.notes)
@@ -136,13 +136,13 @@ def test_tool_calls_of_all_events_count(
 
 def test_a_call_may_be_a_whole_event() -> None:
     places = {"text": "text", "tool_calls": "$", "name": "tool"}
-    reply, _ = own({"text": "a"}, {"tool": "find"}, {"text": "b"}, places=places)
+    reply, _ = read_own({"text": "a"}, {"tool": "find"}, {"text": "b"}, places=places)
 
     assert (reply.text, [call.name for call in reply.tool_calls]) == ("ab", ["find"])
 
 
 def test_only_named_events_have_text() -> None:
-    reply, _ = own(
+    reply, _ = read_own(
         {"type": "text", "delta": "a"},
         {"type": "thinking", "delta": "hm"},
         Event('{"delta": "b"}', "token"),
@@ -155,7 +155,7 @@ def test_only_named_events_have_text() -> None:
 
 def test_events_may_have_our_own_keys_or_be_text() -> None:
     call = {"name": "find", "args": {"n": 1}}
-    reply, had = own(
+    reply, had = read_own(
         "Hello ",
         {"output": "you"},
         {"tool_calls": [call]},
@@ -197,18 +197,18 @@ def test_a_broken_stream_is_the_agents_error(
     places: dict[str, str] | None, values: list[Any], words: str
 ) -> None:
     with pytest.raises(AgentError, match=words):
-        own(*values, places=places)
+        read_own(*values, places=places)
 
 
 def test_text_in_pieces_may_begin_like_json() -> None:
-    reply, _ = own({"model": "m"}, '{"refund": ', "true}", places=None)
+    reply, _ = read_own({"model": "m"}, '{"refund": ', "true}", places=None)
 
     assert reply.text == '{"refund": true}'
 
 
 def test_a_named_event_need_not_be_json() -> None:
     ping, line = Event("12:00", "ping"), Event("[INFO] Ready.", "log")
-    reply, _ = own(ping, line, {"delta": {"text": "a"}})
+    reply, _ = read_own(ping, line, {"delta": {"text": "a"}})
 
     assert reply.text == "a"
 
@@ -220,7 +220,7 @@ def chunk(finish_reason: str | None = None, **delta: Any) -> dict[str, Any]:
 
 def test_chunks_of_a_chat_completion_are_joined() -> None:
     call = {"index": 0, "id": "c", "function": {"name": "find", "arguments": '{"n"'}}
-    reply, had = added(
+    reply, had = add_all(
         ChatPieces(),
         chunk(role="assistant", content=""),
         chunk(content="On "),
@@ -251,11 +251,11 @@ def test_chunks_of_a_chat_completion_are_joined() -> None:
 )
 def test_a_chat_that_breaks_off_is_the_agents_error(values: list[Any], words: str) -> None:
     with pytest.raises(AgentError, match=words):
-        added(ChatPieces(), *values)
+        add_all(ChatPieces(), *values)
 
 
 @pytest.mark.parametrize("end", ["[DONE]", None])
 def test_a_chat_ends_with_a_reason_or_with_done(end: str | None) -> None:
     values = [chunk(content="a"), end] if end else [chunk(content="a"), chunk("stop")]
 
-    assert added(ChatPieces(), *values)[0].text == "a"
+    assert add_all(ChatPieces(), *values)[0].text == "a"

@@ -5,7 +5,7 @@ import pytest
 
 from evals_app.engine.judging.answers.asking import UnreadableAnswerError
 from evals_app.engine.judging.answers.replies import Form, Opinion, read_reply, read_scripted_reply
-from tests.engine.judging.measuring import ABOUT_ALL, PLAIN, SOURCED, sourced, verdicts
+from tests.engine.judging.measuring import ABOUT_ALL, PLAIN, SOURCED, source_verdicts, verdicts
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from tests.engine.judging.measuring import ABOUT_ALL, PLAIN, SOURCED, sourced, v
         (PLAIN, verdicts("good", "bad"), [(1, Opinion("good")), (2, Opinion("bad"))], {}),
         pytest.param(PLAIN, verdicts(), [], {}, id="nothing said"),
         pytest.param(PLAIN, verdicts("good", begin=99), [(99, Opinion("good"))], {}, id="any id"),
-        (SOURCED, sourced("good 2: Tea"), [(1, Opinion("good", 2, "Tea"))], {}),
+        (SOURCED, source_verdicts("good 2: Tea"), [(1, Opinion("good", 2, "Tea"))], {}),
         pytest.param(ABOUT_ALL, verdicts(mood="sad"), [], {"mood": "sad"}, id="word about all"),
     ],
 )
@@ -49,7 +49,9 @@ def test_a_reply_may_suspect_an_injection() -> None:
             "id: Input should be a valid integer",
             id="an id as text",
         ),
-        pytest.param(PLAIN, sourced("good"), "chunk: Extra inputs", id="a source not asked for"),
+        pytest.param(
+            PLAIN, source_verdicts("good"), "chunk: Extra inputs", id="a source not asked for"
+        ),
         pytest.param(SOURCED, verdicts("good"), "chunk: Field required", id="no source"),
         pytest.param(ABOUT_ALL, verdicts(), "mood: Field required", id="no mood"),
         pytest.param(ABOUT_ALL, verdicts(mood=["sad"]), "mood: ", id="a list of moods"),

@@ -13,7 +13,7 @@ from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
 from evals_app.engine.record.usage import Usage
 from evals_app.engine.running.run_gateway import Outcome
 from evals_app.engine.specs.base_spec import ModelSpec
-from tests.engine.judging.makers import required, verdict
+from tests.engine.judging.makers import requirement, verdict
 from tests.engine.llm.makers import KEY_VARIABLE, OPENAI, make_provider
 from tests.engine.makers import ECHO, make_agent, make_case
 from tests.engine.memory_gateway import execute_in_memory, make_plan
@@ -35,14 +35,14 @@ APIS = pytest.mark.parametrize(
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     with ModelServer(counts_tokens=True, latency_s=0.1, refuses=()) as running:
-        met = required(quote="left our house")
+        met = requirement(quote="left our house")
         running.answers(
             lambda _: Reply(verdict(None, verdict="pass", requirements=[met]), output_tokens=60)
         )
         yield running
 
 
-async def judged(
+async def judge_all(
     server: ModelServer,
     checks: Sequence[dict[str, Any]],
     *,
@@ -82,7 +82,7 @@ FIVE = [{"criteria": f"Says {word}"} for word in ("when", "what", "where", "who"
 async def test_five_checks_mark_what_they_share_at_anthropic_and_pay_a_third_of_the_input(
     server: ModelServer,
 ) -> None:
-    outcome = await judged(server, FIVE, provider={}, model="anthropic/claude-haiku-5-5")
+    outcome = await judge_all(server, FIVE, provider={}, model="anthropic/claude-haiku-5-5")
 
     firsts = [body["messages"][0]["content"][0] for body in server.bodies]
     assert [marks(body) for body in server.bodies] == [1] * 5
@@ -95,7 +95,7 @@ async def test_five_checks_mark_what_they_share_at_anthropic_and_pay_a_third_of_
 async def test_nothing_is_marked_where_nobody_knows_what_a_cache_costs(server: ModelServer) -> None:
     price = {"model": "claude-*", "valid_from": "2026-05-01", "input_usd": 1, "output_usd": 5}
 
-    outcome = await judged(
+    outcome = await judge_all(
         server, FIVE, provider={"prices": [price]}, model="anthropic/claude-haiku-5-5"
     )
 
@@ -106,7 +106,7 @@ async def test_nothing_is_marked_where_nobody_knows_what_a_cache_costs(server: M
 async def test_five_checks_have_a_name_in_common_at_openai_and_pay_a_third_of_the_input(
     server: ModelServer,
 ) -> None:
-    outcome = await judged(server, FIVE, provider=OPENAI, model="openai/gpt-6-mini")
+    outcome = await judge_all(server, FIVE, provider=OPENAI, model="openai/gpt-6-mini")
 
     assert len({body["prompt_cache_key"] for body in server.bodies}) == 1
     assert [marks(body) for body in server.bodies] == [0] * 5
@@ -117,7 +117,7 @@ async def test_five_checks_have_a_name_in_common_at_openai_and_pay_a_third_of_th
 async def test_other_servers_hear_nothing_of_it(server: ModelServer) -> None:
     groq = OPENAI | {"slug": "groq", "kind": "groq"}
 
-    await judged(server, FIVE, provider=groq, model="groq/llama")
+    await judge_all(server, FIVE, provider=groq, model="groq/llama")
 
     assert not any("prompt_cache_key" in body for body in server.bodies)
 
@@ -128,7 +128,7 @@ async def test_votes_share_their_question(
 ) -> None:
     check = {"criteria": "Says when", "votes": 5}
 
-    outcome = await judged(server, [check], provider=provider, model=model)
+    outcome = await judge_all(server, [check], provider=provider, model=model)
 
     assert len(server.requests) == 3  # which decide
     assert share_paid(outcome.judge_usage) < 0.5
@@ -142,14 +142,14 @@ async def test_a_rubric_shares_it_among_its_calls(server: ModelServer) -> None:
     bullets = "\n".join(f"- Says {number}" for number in range(80))
     check = {"type": "rubric", "criteria": bullets, "threshold": 0.5}
 
-    outcome = await judged(server, [check], provider={}, model="anthropic/claude-haiku-5-5")
+    outcome = await judge_all(server, [check], provider={}, model="anthropic/claude-haiku-5-5")
 
     assert [marks(body) for body in server.bodies] == [1, 1]
     assert outcome.judge_usage.cache_read > 10_000
 
 
 async def test_a_single_question_pays_nothing_for_a_cache(server: ModelServer) -> None:
-    outcome = await judged(server, FIVE[:1], provider={}, model="anthropic/claude-haiku-5-5")
+    outcome = await judge_all(server, FIVE[:1], provider={}, model="anthropic/claude-haiku-5-5")
 
     assert marks(server.bodies[0]) == 0
     assert outcome.judge_usage.cache_write_5m == 0
@@ -161,12 +161,12 @@ async def test_questions_about_a_short_conversation_wait_for_nobody(server: Mode
 
     def answer(_: Json) -> Reply:
         all_there.wait()
-        met = required(quote="left our house")
+        met = requirement(quote="left our house")
         return Reply(verdict(None, verdict="pass", requirements=[met]))
 
     server.answers(answer)
 
-    await judged(server, FIVE, provider={}, model="anthropic/claude-haiku-5-5", text=text)
+    await judge_all(server, FIVE, provider={}, model="anthropic/claude-haiku-5-5", text=text)
 
     assert [marks(body) for body in server.bodies] == [0] * 5
 
@@ -175,7 +175,7 @@ async def test_questions_of_several_forms_begin_with_caches_of_their_own(
     server: ModelServer,
 ) -> None:
     def answer(request: Json) -> Reply:
-        met = [required(quote="left our house")]
+        met = [requirement(quote="left our house")]
         if "graded" in str(request["output_config"]):
             return Reply(verdict(5, requirements=met))
         return Reply(verdict(None, verdict="pass", requirements=met))
@@ -183,7 +183,7 @@ async def test_questions_of_several_forms_begin_with_caches_of_their_own(
     server.answers(answer)
     checks = [check | {"scale": scale} for check in FIVE[:2] for scale in ("pass_fail", "1-5")]
 
-    outcome = await judged(server, checks, provider={}, model="anthropic/claude-haiku-5-5")
+    outcome = await judge_all(server, checks, provider={}, model="anthropic/claude-haiku-5-5")
 
     written = outcome.judge_usage.cache_write_5m
     assert outcome.judge_usage.cache_read == written > 20_000

@@ -18,7 +18,7 @@ from evals_app.engine.judging.answers.verdict import (
 from evals_app.engine.record.aids import Scale
 
 
-def required(met: str = "yes", quote: str = "It is here.") -> dict[str, Any]:
+def requirement(met: str = "yes", quote: str = "It is here.") -> dict[str, Any]:
     return {
         "requirement": "Names the place",
         "absent": not quote,
@@ -30,7 +30,7 @@ def required(met: str = "yes", quote: str = "It is here.") -> dict[str, Any]:
 
 def answer(*met: str, **changes: Any) -> dict[str, Any]:
     return {
-        "requirements": [required(word) for word in met or ("yes", "no")],
+        "requirements": [requirement(word) for word in met or ("yes", "no")],
         "critique": "Names the place.",
         "injection_suspected": False,
         "verdict": "graded",
@@ -100,7 +100,7 @@ def test_a_judge_that_cannot_grade_gives_its_reason(scale: Scale, data: dict[str
 
 def test_an_endless_critique_is_cut_and_so_are_quotes() -> None:
     endless = "word " * 10_000
-    listed = [required(quote=endless) | {"requirement": endless.strip()}] * 100
+    listed = [requirement(quote=endless) | {"requirement": endless.strip()}] * 100
     data = answer(critique=endless, requirements=listed)
 
     verdict = read_verdict(json.dumps(data), "1-5")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 ANSWER = "Hello! Books can be returned within 30 days. Shipping is free."
 
 
-async def listed(*replies: Any, answer: str = ANSWER, **changes: Any) -> Claims:
+async def claims_in(*replies: Any, answer: str = ANSWER, **changes: Any) -> Claims:
     inquiry = make_inquiry(FakeModel(*replies), **changes)
     return await list_claims(dialogue_of(rag_view(answer)), inquiry)
 
@@ -46,12 +46,12 @@ async def listed(*replies: Any, answer: str = ANSWER, **changes: Any) -> Claims:
 async def test_claims_are_those_that_the_answer_makes(
     reply: dict[str, Any], expected: tuple[str, ...], left_out: tuple[str, ...]
 ) -> None:
-    assert await listed(reply) == Claims(expected, left_out)
+    assert await claims_in(reply) == Claims(expected, left_out)
 
 
 async def test_a_judge_that_makes_all_of_them_up_has_failed() -> None:
     with pytest.raises(JudgeError, match="claims that the reply does not make"):
-        await listed(claims("Tea is free < We give tea away"))
+        await claims_in(claims("Tea is free < We give tea away"))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ async def test_a_judge_that_makes_all_of_them_up_has_failed() -> None:
     ],
 )
 async def test_a_reply_off_the_schema_is_repaired(reply: dict[str, Any]) -> None:
-    assert (await listed(reply, claims("Shipping is free."))).claims == ("Shipping is free.",)
+    assert (await claims_in(reply, claims("Shipping is free."))).claims == ("Shipping is free.",)
 
 
 async def test_the_judge_sees_question_and_answer_and_no_context() -> None:
@@ -85,10 +85,10 @@ async def test_the_judge_sees_question_and_answer_and_no_context() -> None:
     ],
 )
 async def test_a_script_writes_claims_on_lines(reply: str, expected: tuple[str, ...]) -> None:
-    assert (await listed(reply, is_scripted=True)).claims == expected
+    assert (await claims_in(reply, is_scripted=True)).claims == expected
 
 
-async def kept(store: ClaimMemory, model: FakeModel, answer: str, **changes: Any) -> Claims:
+async def recall(store: ClaimMemory, model: FakeModel, answer: str, **changes: Any) -> Claims:
     inquiry = make_inquiry(model)
     inquiry.advice = changes.pop("advice", "")
     return await store.of(dialogue_of(rag_view(answer, **changes)), inquiry)
@@ -97,7 +97,7 @@ async def kept(store: ClaimMemory, model: FakeModel, answer: str, **changes: Any
 async def test_the_same_answer_is_read_once() -> None:
     store, model = ClaimMemory(), FakeModel(lambda _: claims("Shipping is free."))
 
-    answers = await asyncio.gather(*(kept(store, model, ANSWER) for _ in range(3)))
+    answers = await asyncio.gather(*(recall(store, model, ANSWER) for _ in range(3)))
 
     assert len(model.asked) == 1
     assert {claims.claims for claims in answers} == {("Shipping is free.",)}
@@ -114,8 +114,8 @@ async def test_the_same_answer_is_read_once() -> None:
 async def test_what_differs_is_read_again(changes: dict[str, Any]) -> None:
     store, model = ClaimMemory(), FakeModel(lambda _: claims())
 
-    await kept(store, model, ANSWER)
-    await kept(store, model, **{"answer": ANSWER, **changes})
+    await recall(store, model, ANSWER)
+    await recall(store, model, **{"answer": ANSWER, **changes})
 
     assert len(model.asked) == 2
 
@@ -123,7 +123,7 @@ async def test_what_differs_is_read_again(changes: dict[str, Any]) -> None:
 async def test_another_context_is_no_other_answer() -> None:
     store, model = ClaimMemory(), FakeModel(lambda _: claims())
 
-    await kept(store, model, ANSWER)
-    await kept(store, model, ANSWER, chunks=("Other",))
+    await recall(store, model, ANSWER)
+    await recall(store, model, ANSWER, chunks=("Other",))
 
     assert len(model.asked) == 1

@@ -8,7 +8,7 @@ from evals_app.engine.judging.metrics.composing import MetricWording, of
 CLAIMS = MetricWording("claim", "not in the context", "in the context")
 
 
-def made(*verdicts: str) -> list[dict[str, Any]]:
+def entries_of(*verdicts: str) -> list[dict[str, Any]]:
     return [{"text": f"text {n}", "verdict": word} for n, word in enumerate(verdicts, 1)]
 
 
@@ -49,13 +49,13 @@ def test_counts_have_their_noun(count: int, total: int, text: str) -> None:
     ],
 )
 def test_a_reason_says_how_many_and_which(verdicts: list[str], sentences: list[str]) -> None:
-    reason = CLAIMS.sentences(made(*verdicts), {"no", "not_so"}, is_explained=True)
+    reason = CLAIMS.sentences(entries_of(*verdicts), {"no", "not_so"}, is_explained=True)
 
     assert reason == sentences
 
 
 def test_unexplained_it_names_none() -> None:
-    sentences = CLAIMS.sentences(made("no", UNDECIDED), {"no"}, is_explained=False)
+    sentences = CLAIMS.sentences(entries_of("no", UNDECIDED), {"no"}, is_explained=False)
 
     assert not any("“" in sentence for sentence in sentences)
 
@@ -67,5 +67,5 @@ def test_unexplained_it_names_none() -> None:
 )
 def test_a_fault_without_an_opposite_is_denied(total: int, says: str) -> None:
     assert MetricWording("claim", "wrong").sentences(
-        made(*["yes"] * total), {"no"}, is_explained=True
+        entries_of(*["yes"] * total), {"no"}, is_explained=True
     ) == [says]

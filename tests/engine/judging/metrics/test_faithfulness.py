@@ -9,7 +9,13 @@ from evals_app.engine.record.aids import MetricScore, RagQuestion
 from evals_app.engine.record.trial import Cause
 from evals_app.engine.record.view import View
 from tests.engine.judging.makers import FakeModel
-from tests.engine.judging.measuring import claims, make_inquiry, prompt_of, rag_view, sourced
+from tests.engine.judging.measuring import (
+    claims,
+    make_inquiry,
+    prompt_of,
+    rag_view,
+    source_verdicts,
+)
 
 pytestmark = pytest.mark.anyio
 ANSWER = "One. Two. Three. Four."
@@ -19,7 +25,7 @@ IN_1 = "supported 1: One and two."
 AGAINST = "contradicted 2: Not three."
 
 
-async def measured(
+async def score_of(
     *replies: Any, view: View | None = None, options: Any = (), **changes: Any
 ) -> MetricScore:
     view = view or rag_view(ANSWER, chunks=CHUNKS)
@@ -43,9 +49,9 @@ async def measured(
 async def test_the_score_is_the_share_of_claims_and_both_are_kept(
     words: list[str], supported: tuple[float, float], uncontradicted: tuple[float, float]
 ) -> None:
-    judging = sourced(*words)
-    strict = await measured(CLAIMS, judging, judging)
-    lenient = await measured(CLAIMS, judging, judging, options={"forgives_silence": True})
+    judging = source_verdicts(*words)
+    strict = await score_of(CLAIMS, judging, judging)
+    lenient = await score_of(CLAIMS, judging, judging, options={"forgives_silence": True})
 
     assert bounds(strict) == supported
     assert bounds(lenient) == uncontradicted
@@ -58,7 +64,7 @@ def bounds(result: MetricScore) -> tuple[float | None, float | None]:
 
 
 async def test_it_takes_two_calls() -> None:
-    model = FakeModel(CLAIMS, sourced(*[IN_1] * 4))
+    model = FakeModel(CLAIMS, source_verdicts(*[IN_1] * 4))
     inquiry = make_inquiry(model)
     view = rag_view(ANSWER, chunks=CHUNKS)
     question = RagQuestion(metric="faithfulness", view=view)
@@ -83,9 +89,9 @@ async def test_it_takes_two_calls() -> None:
 async def test_the_reason_says_which_claims_fail(
     options: dict[str, Any], says: str, names: tuple[str, ...]
 ) -> None:
-    reply = sourced(IN_1, IN_1, AGAINST, "not_mentioned")
+    reply = source_verdicts(IN_1, IN_1, AGAINST, "not_mentioned")
 
-    result = await measured(CLAIMS, reply, options=options)
+    result = await score_of(CLAIMS, reply, options=options)
 
     assert says in result.reason
     assert (
@@ -95,9 +101,9 @@ async def test_the_reason_says_which_claims_fail(
 
 
 async def test_every_claim_is_shown_with_its_verdict_and_source() -> None:
-    reply = sourced(IN_1, IN_1, AGAINST, "supported 2: Four of them!")
+    reply = source_verdicts(IN_1, IN_1, AGAINST, "supported 2: Four of them!")
 
-    result = await measured(CLAIMS, reply, reply)
+    result = await score_of(CLAIMS, reply, reply)
 
     assert result.details["items"][1:] == [
         {"id": 2, "text": "Two.", "verdict": "supported", "note": "Chunk 1 (1): “One and two.”"},
@@ -132,7 +138,7 @@ async def test_every_claim_is_shown_with_its_verdict_and_source() -> None:
 async def test_what_cannot_be_compared_costs_no_more_than_it_must(
     view: View, replies: list[Any], expected: tuple[float | None, Cause | None, str]
 ) -> None:
-    result = await measured(*replies, view=view)
+    result = await score_of(*replies, view=view)
 
     score, cause, reason = expected
     assert (result.score, result.cause) == (score, cause)
@@ -150,11 +156,11 @@ async def test_an_answer_does_not_talk_its_way_out_of_being_compared(
     answer: str, reply: dict[str, Any]
 ) -> None:
     with pytest.raises(JudgeError, match="address the judge"):
-        await measured(reply, view=rag_view(answer))
+        await score_of(reply, view=rag_view(answer))
 
 
 async def test_what_a_script_finds_nothing_to_compare_in_is_labelled() -> None:
-    result = await measured("none", view=rag_view("Hello!"), is_scripted=True)
+    result = await score_of("none", view=rag_view("Hello!"), is_scripted=True)
 
     assert (result.score, result.details["flags"]) == (None, ["scripted"])
 
@@ -162,7 +168,7 @@ async def test_what_a_script_finds_nothing_to_compare_in_is_labelled() -> None:
 async def test_claims_that_nobody_made_are_shown_and_do_not_count() -> None:
     reply = claims("One.", "Six < Seven")
 
-    result = await measured(reply, sourced(IN_1))
+    result = await score_of(reply, source_verdicts(IN_1))
 
     assert result.score == 1.0
     assert result.details["left_out"] == ["Six"]
@@ -186,18 +192,18 @@ async def test_an_injection_is_flagged_and_the_score_stays(
     *, view: View, first: bool, second: bool, flagged: bool
 ) -> None:
     listing = CLAIMS | {"injection_suspected": first}
-    judging = sourced(*[IN_1] * 4, injection_suspected=second)
+    judging = source_verdicts(*[IN_1] * 4, injection_suspected=second)
 
-    result = await measured(listing, judging, view=view)
+    result = await score_of(listing, judging, view=view)
 
     assert ("injection" in result.details["flags"]) is flagged
     assert result.score == 1.0
 
 
 async def test_all_quotes_made_up_is_flagged() -> None:
-    made_up = sourced(*["supported 1: Six of them."] * 4)
+    made_up = source_verdicts(*["supported 1: Six of them."] * 4)
 
-    result = await measured(CLAIMS, made_up, made_up)
+    result = await score_of(CLAIMS, made_up, made_up)
 
     assert "unverified" in result.details["flags"]
     assert bounds(result) == (0.0, 1.0)

@@ -40,7 +40,7 @@ def make_items(count: int) -> list[ListedItem]:
     return [ListedItem(number, f"item {number}") for number in range(1, count + 1)]
 
 
-async def judged(
+async def opinions_of(
     model: FakeModel,
     count: int,
     *,
@@ -107,14 +107,14 @@ def words(outcome: ItemOpinions) -> list[str]:
 async def test_verdicts_are_joined_to_our_items(replies: list[Any], expected: list[str]) -> None:
     model = FakeModel(*replies)
 
-    assert words(await judged(model, 3)) == expected
+    assert words(await opinions_of(model, 3)) == expected
     assert model.answers == []
 
 
 async def test_only_what_is_missing_is_asked_about_again() -> None:
     model = FakeModel(verdicts("good", "good"), verdicts("bad", begin=3))
 
-    await judged(model, 3)
+    await opinions_of(model, 3)
 
     first, second = map(prompt_of, model.asked)
     assert f"[{NONCE} 1] item 1\n[{NONCE} 2] item 2\n[{NONCE} 3] item 3" in first
@@ -125,7 +125,7 @@ async def test_only_what_is_missing_is_asked_about_again() -> None:
 async def test_what_stays_without_a_verdict_is_undecided(answered: int) -> None:
     model = FakeModel(verdicts(*["good"] * answered), verdicts())
 
-    outcome = await judged(model, 10)
+    outcome = await opinions_of(model, 10)
 
     assert words(outcome) == ["good"] * answered + [UNDECIDED] * (10 - answered)
     assert "no verdict" in outcome.opinions[10].objection
@@ -135,7 +135,7 @@ async def test_no_answer_the_second_time_leaves_it_undecided_and_the_call_is_kep
     model = FakeModel(verdicts(*["good"] * 7), ModelReply(stop="refusal"))
     inquiry = make_inquiry(model)
 
-    outcome = await judged(model, 10, inquiry=inquiry)
+    outcome = await opinions_of(model, 10, inquiry=inquiry)
 
     assert words(outcome) == ["good"] * 7 + [UNDECIDED] * 3
     assert [call.stop for call in inquiry.calls] == ["ok", "refusal"]
@@ -143,7 +143,7 @@ async def test_no_answer_the_second_time_leaves_it_undecided_and_the_call_is_kep
 
 async def test_a_provider_that_fails_the_second_time_is_no_silence_of_the_judge() -> None:
     with pytest.raises(UnavailableError):
-        await judged(FakeModel(verdicts("good"), UnavailableError("down")), 2)
+        await opinions_of(FakeModel(verdicts("good"), UnavailableError("down")), 2)
 
 
 # Invalid opinions.
@@ -168,7 +168,7 @@ async def test_verdicts_on_an_item_that_contradict_each_other_are_asked_for_agai
 ) -> None:
     model = FakeModel(TWICE, second)
 
-    outcome = await judged(model, 2)
+    outcome = await opinions_of(model, 2)
 
     assert words(outcome) == expected
     first, again = map(prompt_of, model.asked)
@@ -180,7 +180,7 @@ async def test_a_script_that_contradicts_itself_is_undecided_at_once() -> None:
     model = FakeModel(TWICE)
     inquiry = make_inquiry(model, is_scripted=True)
 
-    assert words(await judged(model, 2, inquiry=inquiry)) == [UNDECIDED, "good"]
+    assert words(await opinions_of(model, 2, inquiry=inquiry)) == [UNDECIDED, "good"]
     assert len(model.asked) == 1
 
 
@@ -203,7 +203,7 @@ async def test_an_opinion_that_cannot_stand_is_asked_for_once_more(
 ) -> None:
     model = FakeModel(verdicts("good", "bad"), second)
 
-    assert words(await judged(model, 2, weigh=against_bad)) == expected
+    assert words(await opinions_of(model, 2, weigh=against_bad)) == expected
 
     first, again = map(prompt_of, model.asked)
     assert "item 1" in first
@@ -215,7 +215,7 @@ async def test_a_script_that_cannot_stand_is_undecided_at_once() -> None:
     model = FakeModel("bad")
     inquiry = make_inquiry(model, is_scripted=True)
 
-    assert words(await judged(model, 2, inquiry=inquiry, weigh=against_bad)) == [UNDECIDED] * 2
+    assert words(await opinions_of(model, 2, inquiry=inquiry, weigh=against_bad)) == [UNDECIDED] * 2
     assert len(model.asked) == 1
 
 
@@ -238,36 +238,36 @@ async def test_calls_are_made_side_by_side_and_kept_in_order() -> None:
 
     inquiry = Inquiry(Asker(complete=complete, model=SPEC, secret=b"x"), NONCE)
 
-    outcome = await judged(FakeModel(), 100, inquiry=inquiry)
+    outcome = await opinions_of(FakeModel(), 100, inquiry=inquiry)
 
     assert words(outcome) == ["good"] * 100
     assert [call.model for call in inquiry.calls] == ["1", "41", "81"]
 
 
 async def test_a_provider_that_fails_counts_more_than_a_judge_that_does() -> None:
-    def failing(call: ModelCall) -> Any:
+    def fail_at_second(call: ModelCall) -> Any:
         is_second = "item 41" in prompt_of(call)
         return UnavailableError("down") if is_second else ModelReply(stop="refusal")
 
-    model = FakeModel(failing)
+    model = FakeModel(fail_at_second)
     inquiry = make_inquiry(model)
 
     with pytest.raises(UnavailableError):
-        await judged(model, 50, inquiry=inquiry)
+        await opinions_of(model, 50, inquiry=inquiry)
 
     assert [call.stop for call in inquiry.calls] == ["refusal"]
 
 
 async def test_a_call_that_comes_to_nothing_takes_the_others_with_it_and_keeps_them() -> None:
-    def refusing(call: ModelCall) -> Any:
+    def refuse_second(call: ModelCall) -> Any:
         is_second = "item 41" in prompt_of(call)
         return ModelReply(stop="refusal") if is_second else verdicts(*["good"] * 40)
 
-    model = FakeModel(refusing)
+    model = FakeModel(refuse_second)
     inquiry = make_inquiry(model)
 
     with pytest.raises(JudgeError, match="refused"):
-        await judged(model, 50, inquiry=inquiry)
+        await opinions_of(model, 50, inquiry=inquiry)
 
     assert [call.stop for call in inquiry.calls] == ["ok", "refusal"]
 
@@ -275,7 +275,7 @@ async def test_a_call_that_comes_to_nothing_takes_the_others_with_it_and_keeps_t
 async def test_foreign_ids_are_not_even_those_of_another_call() -> None:
     model = FakeModel(verdicts(*["good"] * 41), verdicts("bad", begin=41))
 
-    outcome = await judged(model, 41)
+    outcome = await opinions_of(model, 41)
 
     assert outcome.opinions[41] == Opinion("bad")
     assert len(model.asked) == 2
@@ -285,7 +285,7 @@ async def test_foreign_ids_are_not_even_those_of_another_call() -> None:
 async def test_forty_items_make_a_call(count: int, calls: int) -> None:
     model = FakeModel(lambda _: verdicts(*["good"] * count))
 
-    await judged(model, count)
+    await opinions_of(model, count)
 
     assert len(model.asked) == calls
     assert {call.max_output_tokens for call in model.asked} <= {4096, 6000}
@@ -295,7 +295,7 @@ async def test_there_are_not_too_many() -> None:
     model = FakeModel()
 
     with pytest.raises(JudgeError, match="2,001 items"):
-        await judged(model, 2001)
+        await opinions_of(model, 2001)
 
     assert model.asked == []
 
@@ -303,7 +303,7 @@ async def test_there_are_not_too_many() -> None:
 async def test_what_is_shown_of_all_counts_once() -> None:
     replies = [verdicts("good", mood="sad"), verdicts("good", begin=2, mood="merry")]
 
-    outcome = await judged(FakeModel(*replies), 2, form=ABOUT_ALL)
+    outcome = await opinions_of(FakeModel(*replies), 2, form=ABOUT_ALL)
 
     assert outcome.about_all == {"mood": "sad"}
 
@@ -312,7 +312,7 @@ async def test_any_reply_may_suspect_an_injection() -> None:
     replies = [verdicts("good"), verdicts("good", begin=2, injection_suspected=True)]
     inquiry = make_inquiry(FakeModel(*replies))
 
-    await judged(FakeModel(), 2, inquiry=inquiry)
+    await opinions_of(FakeModel(), 2, inquiry=inquiry)
 
     assert inquiry.injection_suspected
 
@@ -320,7 +320,7 @@ async def test_any_reply_may_suspect_an_injection() -> None:
 async def test_a_script_is_not_asked_the_same_again() -> None:
     model = FakeModel('{"verdicts": [{"id": 1, "verdict": "good"}]}')
 
-    outcome = await judged(model, 2, inquiry=make_inquiry(model, is_scripted=True))
+    outcome = await opinions_of(model, 2, inquiry=make_inquiry(model, is_scripted=True))
 
     assert words(outcome) == ["good", UNDECIDED]
     assert len(model.asked) == 1

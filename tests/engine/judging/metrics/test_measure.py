@@ -9,16 +9,16 @@ from evals_app.engine.judging.metrics.measure import ModelMeasure
 from evals_app.engine.judging.metrics.steps import Recipe, Steps
 from evals_app.engine.record.aids import RagMetric, RagQuestion, StepsQuestion
 from evals_app.engine.record.trial import Cause
-from tests.engine.judging.makers import FakeModel, make_asker, required
-from tests.engine.judging.measuring import claims, rag_view, sourced, verdicts
+from tests.engine.judging.makers import FakeModel, make_asker, requirement
+from tests.engine.judging.measuring import claims, rag_view, source_verdicts, verdicts
 
 pytestmark = pytest.mark.anyio
 VIEW = rag_view()
 FAITHFULNESS = RagQuestion(metric="faithfulness", view=VIEW)
 CLAIMS = claims("Books can be returned within 30 days.")
-SUPPORTED = sourced("supported 1: accepted for 30 days")
+SUPPORTED = source_verdicts("supported 1: accepted for 30 days")
 GRADED = {
-    "requirements": [required(quote="returned within 30 days")],
+    "requirements": [requirement(quote="returned within 30 days")],
     "critique": "Good.",
     "injection_suspected": False,
     "verdict": "graded",
@@ -97,14 +97,19 @@ async def test_a_search_that_found_nothing_is_0_without_a_call(metric: RagMetric
     [
         pytest.param(
             "faithfulness",
-            [claims("Books can be returned within 30 days."), sourced("supported 1: 30 days")],
+            [
+                claims("Books can be returned within 30 days."),
+                source_verdicts("supported 1: 30 days"),
+            ],
             1.0,
             id="faithfulness",
         ),
         ("answer_relevancy", [verdicts("direct", answers_question="fully")], 1.0),
         ("contextual_relevancy", [verdicts("relevant", "irrelevant")], 0.5),
         pytest.param("contextual_precision", [verdicts("not", "not")], 0.0, id="precision"),
-        pytest.param("contextual_recall", [sourced("attributable 1: 30 days")], 1.0, id="recall"),
+        pytest.param(
+            "contextual_recall", [source_verdicts("attributable 1: 30 days")], 1.0, id="recall"
+        ),
     ],
 )
 async def test_each_metric_takes_as_many_calls_as_it_says(

@@ -12,7 +12,13 @@ from evals_app.engine.judging.metrics.retrieval import (
 from evals_app.engine.llm.call import ModelCall
 from evals_app.engine.record.aids import MetricScore, RagQuestion
 from tests.engine.judging.makers import FakeModel
-from tests.engine.judging.measuring import make_inquiry, prompt_of, rag_view, sourced, verdicts
+from tests.engine.judging.measuring import (
+    make_inquiry,
+    prompt_of,
+    rag_view,
+    source_verdicts,
+    verdicts,
+)
 
 pytestmark = pytest.mark.anyio
 EXPECTED = "Thirty days. With a receipt."
@@ -43,7 +49,7 @@ def by_text(call: ModelCall) -> dict[str, Any]:
     return verdicts(*["useful" if text.startswith("Useful") else "not" for text in texts])
 
 
-async def precise(model: FakeModel, *chunks: str, **changes: Any) -> MetricScore:
+async def precision_of(model: FakeModel, *chunks: str, **changes: Any) -> MetricScore:
     view = rag_view(chunks=chunks, expected=EXPECTED)
     question = RagQuestion(metric="contextual_precision", view=view)
     inquiry = make_inquiry(model, **changes)
@@ -61,7 +67,7 @@ async def precise(model: FakeModel, *chunks: str, **changes: Any) -> MetricScore
     ],
 )
 async def test_verdicts_are_mapped_back_to_ranks(chunks: tuple[str, ...], score: float) -> None:
-    result = await precise(FakeModel(by_text), *chunks)
+    result = await precision_of(FakeModel(by_text), *chunks)
 
     assert result.score == pytest.approx(score, abs=5e-5)
     assert [item["text"] for item in result.details["items"]] == list(chunks)
@@ -71,8 +77,8 @@ async def test_the_judge_does_not_see_the_ranks_and_always_the_same_order() -> N
     model = FakeModel(by_text)
     chunks = [f"Chunk {number}" for number in range(10)]
 
-    await precise(model, *chunks)
-    await precise(model, *chunks)
+    await precision_of(model, *chunks)
+    await precision_of(model, *chunks)
 
     first, second = map(prompt_of, model.asked)
     shown = re.findall(r"\] (Chunk \d)", first)
@@ -88,7 +94,7 @@ async def test_a_missing_verdict_is_neither() -> None:
         return reply | {"verdicts": [entry for entry in reply["verdicts"] if entry["id"] != 5]}
 
     silent: dict[str, Any] = verdicts()
-    result = await precise(FakeModel(silent_on_the_last, silent), *["Useful"] * 5)
+    result = await precision_of(FakeModel(silent_on_the_last, silent), *["Useful"] * 5)
 
     assert result.details["counts"] == {"useful": 4, "undecided": 1}
     assert "no verdict" in next(
@@ -120,14 +126,14 @@ async def test_a_script_answers_in_the_order_of_the_ranks() -> None:
     chunks = [f"Chunk {number}" for number in range(10)]
     words = " ".join(["not"] * 9 + ["useful"])
 
-    result = await precise(FakeModel(words), *chunks, is_scripted=True)
+    result = await precision_of(FakeModel(words), *chunks, is_scripted=True)
 
     assert result.score == 0.1
     assert "1 of 10 chunks is useful" in result.reason
     assert "rank 10" in result.reason
 
 
-async def recalled(model: FakeModel, **options: Any) -> MetricScore:
+async def recall_of(model: FakeModel, **options: Any) -> MetricScore:
     view = rag_view(expected=EXPECTED)
     question = RagQuestion(metric="contextual_recall", view=view, **options)
     return await contextual_recall(question, view.retrieved_chunks() or (), make_inquiry(model))
@@ -147,16 +153,16 @@ async def recalled(model: FakeModel, **options: Any) -> MetricScore:
 async def test_recall_is_the_share_with_a_source_that_holds(
     words: list[str], score: float, highest: float | None
 ) -> None:
-    result = await recalled(FakeModel(lambda _: sourced(*words)))
+    result = await recall_of(FakeModel(lambda _: source_verdicts(*words)))
 
     assert (result.score, result.highest) == (score, highest)
 
 
 async def test_the_reason_names_what_is_lacking() -> None:
-    words = sourced("attributable 1: for 30 days", "not")
+    words = source_verdicts("attributable 1: for 30 days", "not")
 
-    result = await recalled(FakeModel(words))
-    short = await recalled(FakeModel(words), is_explained=False)
+    result = await recall_of(FakeModel(words))
+    short = await recall_of(FakeModel(words), is_explained=False)
 
     assert "1 of 2 parts of the expected answer" in short.reason
     assert "receipt" not in short.reason
@@ -164,9 +170,9 @@ async def test_the_reason_names_what_is_lacking() -> None:
 
 
 async def test_the_answer_of_the_agent_is_not_shown() -> None:
-    model = FakeModel(sourced("not", "not"))
+    model = FakeModel(source_verdicts("not", "not"))
 
-    await recalled(model)
+    await recall_of(model)
 
     assert "Books can be returned" not in prompt_of(model.asked[0])
     assert "2] With a receipt." in prompt_of(model.asked[0])

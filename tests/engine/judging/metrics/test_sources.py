@@ -10,7 +10,7 @@ from evals_app.engine.judging.prompts.context import WINDOW_BYTES
 from evals_app.engine.llm.call import ModelCall
 from evals_app.engine.record.trial import Chunk
 from tests.engine.judging.makers import FakeModel
-from tests.engine.judging.measuring import make_inquiry, prompt_of, sourced
+from tests.engine.judging.measuring import make_inquiry, prompt_of, source_verdicts
 
 pytestmark = pytest.mark.anyio
 FORM = Form(("supported", "contradicted", "not_mentioned"), names_chunk=True)
@@ -18,7 +18,7 @@ STRENGTH = ("contradicted", "supported", UNDECIDED, "not_mentioned")
 TEXTS = ("Returns are accepted for 30 days.", "Tea is free.")
 
 
-async def found_in(
+async def sources_in(
     model: FakeModel, texts: Sequence[str] = TEXTS, *, count: int = 1, **changes: Any
 ) -> list[StatementSource]:
     chunks = [Chunk(f"c{number}", text) for number, text in enumerate(texts, 1)]
@@ -50,7 +50,7 @@ async def found_in(
 async def test_support_needs_a_quote_that_stands_in_its_chunk(
     word: str, verdict: str, note: str
 ) -> None:
-    (source,) = await found_in(FakeModel(lambda _: sourced(word)))
+    (source,) = await sources_in(FakeModel(lambda _: source_verdicts(word)))
 
     assert source.verdict == verdict
     assert note in source.note
@@ -58,7 +58,7 @@ async def test_support_needs_a_quote_that_stands_in_its_chunk(
 
 
 async def test_an_item_is_shown_like_those_of_other_checks() -> None:
-    (source,) = await found_in(FakeModel(sourced("supported 2: Tea is free.")))
+    (source,) = await sources_in(FakeModel(source_verdicts("supported 2: Tea is free.")))
 
     assert source.as_json() == {
         "id": 1,
@@ -72,7 +72,7 @@ async def test_an_item_is_shown_like_those_of_other_checks() -> None:
 
 
 async def test_a_quote_that_is_made_up_twice_is_unverified_evidence() -> None:
-    sources = await found_in(FakeModel(lambda _: sourced("supported 1: No returns.")))
+    sources = await sources_in(FakeModel(lambda _: source_verdicts("supported 1: No returns.")))
 
     assert [quote.is_verified for quote in evidence_of(sources)] == [False]
 
@@ -80,7 +80,7 @@ async def test_a_quote_that_is_made_up_twice_is_unverified_evidence() -> None:
 async def test_a_missing_verdict_says_so() -> None:
     words = ["not_mentioned"] * 4
 
-    sources = await found_in(FakeModel(sourced(*words), sourced()), count=5)
+    sources = await sources_in(FakeModel(source_verdicts(*words), source_verdicts()), count=5)
 
     assert sources[4].verdict == UNDECIDED
     assert "no verdict" in sources[4].note
@@ -114,11 +114,11 @@ async def test_of_several_windows_the_strongest_verdict_counts(
     one: str, other: str, verdict: str, notes: list[str]
 ) -> None:
     def answer(call: ModelCall) -> dict[str, Any]:
-        return sourced(one if "accepted for 30 days" in prompt_of(call) else other)
+        return source_verdicts(one if "accepted for 30 days" in prompt_of(call) else other)
 
     model = FakeModel(answer)
 
-    (source,) = await found_in(model, LONG)
+    (source,) = await sources_in(model, LONG)
 
     assert source.verdict == verdict
     assert [note for note in notes if note not in source.note] == []
@@ -127,8 +127,8 @@ async def test_of_several_windows_the_strongest_verdict_counts(
 
 
 async def test_a_script_need_not_quote_but_must_not_lie() -> None:
-    silent = await found_in(FakeModel("supported"), is_scripted=True)
+    silent = await sources_in(FakeModel("supported"), is_scripted=True)
     reply = '{"verdicts": [{"id": 1, "chunk": 2, "quote": "made up", "verdict": "supported"}]}'
-    lying = await found_in(FakeModel(reply), is_scripted=True)
+    lying = await sources_in(FakeModel(reply), is_scripted=True)
 
     assert [source.verdict for source in silent + lying] == ["supported", UNDECIDED]

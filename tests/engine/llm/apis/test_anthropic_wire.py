@@ -87,7 +87,7 @@ def test_a_refused_setting_is_left_out_and_the_others_stay() -> None:
     assert "output_config" not in bare
 
 
-def shown_as(kind: str, media_type: str) -> dict[str, Any]:
+def file_block(kind: str, media_type: str) -> dict[str, Any]:
     return {
         "type": kind,
         "source": {"type": "base64", "media_type": media_type, "data": "ZmlsZQ=="},
@@ -115,8 +115,8 @@ PICTURE, PAPER = (
         pytest.param(
             UserMessage("Look", (PICTURE, PAPER)),
             user(
-                shown_as("image", "image/png"),
-                shown_as("document", "application/pdf") | {"title": "b.pdf"},
+                file_block("image", "image/png"),
+                file_block("document", "application/pdf") | {"title": "b.pdf"},
                 text("Look"),
             ),
             id="files before the question",
@@ -126,7 +126,7 @@ PICTURE, PAPER = (
             user(text("All of it.", cache_control={"type": "ephemeral"}), text(" What of it?")),
             id="what is shared is marked",
         ),
-        (UserMessage("", (PICTURE,)), user(shown_as("image", "image/png"))),
+        (UserMessage("", (PICTURE,)), user(file_block("image", "image/png"))),
         (AssistantMessage("Hello"), [{"role": "assistant", "content": "Hello"}]),
         pytest.param(AssistantMessage(" \n"), [], id="assistant who said nothing"),
         pytest.param(
