@@ -16,6 +16,7 @@ from evals_app.engine.record.trial import Message, ToolCall
 from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.agent_spec import ScriptedRule
 from fixtures_app.ground.patterns import search
+from fixtures_app.ground.strict_json import Json
 
 _PLACEHOLDER = re.compile(r"\{\{\s*(input|result\.\d+(?:\.[^{}\s]+)?)\s*\}\}")
 
@@ -78,13 +79,13 @@ def scripted_judge(rules: Sequence[ScriptedRule]) -> Any:
     return complete
 
 
-def fill(value: Any, *, message: str, results: Sequence[ToolCall]) -> Any:
+def fill(value: object, *, message: str, results: Sequence[ToolCall]) -> Any:
     """Replace placeholders in a text, or in every text inside lists and mappings.
 
     A text that is only a placeholder becomes the value itself, so numbers stay numbers.
     """
 
-    def find(name: str) -> Any:
+    def find(name: str) -> object:
         if name == "input":
             return message
         _, number, *path = name.split(".")
@@ -93,7 +94,7 @@ def fill(value: Any, *, message: str, results: Sequence[ToolCall]) -> Any:
             return ""
         return _at(results[position].result, path)
 
-    def fill_value(text: str) -> Any:
+    def fill_value(text: str) -> object:
         if whole := _PLACEHOLDER.fullmatch(text.strip()):
             return find(whole[1])
         return _PLACEHOLDER.sub(lambda match: as_text(find(match[1])), text)
@@ -101,7 +102,7 @@ def fill(value: Any, *, message: str, results: Sequence[ToolCall]) -> Any:
     return in_texts(value, fill_value)
 
 
-def _at(value: Any, path: Sequence[str]) -> Any:
+def _at(value: Json, path: Sequence[str]) -> object:
     for step in path:
         if isinstance(value, dict):
             value = value.get(step, "")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Protocol
 
 from evals_app.engine.llm.call import FileContent
 from evals_app.engine.record.trial import Attempt, Message, ShownFile, TurnRecord
@@ -37,7 +37,7 @@ class Setting:
     trial: int = 1
     clock: str | None = None
     channel: str | None = None
-    context_params: Mapping[str, Any] = field(default_factory=dict)
+    context_params: Mapping[str, object] = field(default_factory=dict)
     note_tools: Callable[[Iterable[Tool]], None] = lambda _: None
 
 

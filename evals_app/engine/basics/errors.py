@@ -30,7 +30,7 @@ class CannotError(Exception):
     `key` names the input that is wrong, `value` is what was found there.
     """
 
-    def __init__(self, *problems: str, key: str = "", value: Any = None) -> None:
+    def __init__(self, *problems: str, key: str = "", value: object = None) -> None:
         super().__init__(" ".join(problems))
         self.problems = list(problems)
         self.key = key

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evals_app.engine.basics.matchers import ABSENT, equal
+from fixtures_app.ground.strict_json import Json
 
 Row = dict[str, Any]
 Entry = Mapping[str, Any]
@@ -62,7 +63,7 @@ def replay_journal(state: WorldState, journal: Iterable[Entry]) -> WorldState:
     return {"entities": list(entities.values()), "relations": list(relations.values())}
 
 
-def value_at(data: Any, path: str) -> Any:
+def value_at(data: object, path: str) -> Any:
     """Follow a dotted path (address.city, items.0.name); ABSENT if it leads nowhere.
 
     A key that contains the dots itself goes first, as in the filters of entity.query.
@@ -82,9 +83,9 @@ def value_at(data: Any, path: str) -> Any:
         path = rest
 
 
-def changed_fields(before: Row, after: Row) -> dict[str, tuple[Any, Any]]:
+def changed_fields(before: Row, after: Row) -> dict[str, tuple[Json, Json]]:
     """Return each dotted path at which the data of two rows differs, with both values or ABSENT."""
-    fields: dict[str, tuple[Any, Any]] = {}
+    fields: dict[str, tuple[Json, Json]] = {}
     waiting = [("", 0, before["data"], after["data"])]
     while waiting:
         path, depth, old, new = waiting.pop()

@@ -82,14 +82,14 @@ Matcher = Annotated[
 ]
 
 
-def _kind(written: Any) -> str | None:
+def _kind(written: object) -> str | None:
     """Name the matcher key of a mapping; None for a literal."""
     if not isinstance(written, dict):
         return None
     return next((key for key in MATCHER_KEYS if key in written), None)
 
 
-def _company_problem(kind: str, written: Mapping[Any, Any]) -> str | None:
+def _company_problem(kind: str, written: Mapping[object, object]) -> str | None:
     """Explain why a matcher key cannot be combined with these keys."""
     if set(written) == {"fuzzy", "decimal"}:
         if written["decimal"] in _DECIMAL_SIGNS:
@@ -105,7 +105,7 @@ def _company_problem(kind: str, written: Mapping[Any, Any]) -> str | None:
     )
 
 
-def json_problem(value: Any, depth: int = 0) -> str | None:
+def json_problem(value: object, depth: int = 0) -> str | None:
     """Explain why a value cannot be JSON."""
     if depth > _MAX_DEPTH:
         return f"This is nested more than {_MAX_DEPTH} levels deep."
@@ -124,7 +124,7 @@ def json_problem(value: Any, depth: int = 0) -> str | None:
     )
 
 
-def matches(matcher: Any, actual: Any) -> bool:
+def matches(matcher: Any, actual: object) -> bool:
     """Return whether an argument matches; never raises for any value."""
     kind = _kind(matcher)
     operand: Any = None if kind is None else matcher[kind]
@@ -145,7 +145,7 @@ def matches(matcher: Any, actual: Any) -> bool:
             return _has(operand, actual)
 
 
-def _is_literally(literal: Any, actual: Any) -> bool:
+def _is_literally(literal: object, actual: object) -> bool:
     """Return whether a value is the literal one, matchers in it apart."""
     if isinstance(literal, dict):
         if not isinstance(actual, dict) or not actual.keys() <= literal.keys():
@@ -160,14 +160,14 @@ def _is_literally(literal: Any, actual: Any) -> bool:
     return all(_is_inner(*pair) for pair in pairs)
 
 
-def _is_inner(literal: Any, actual: Any) -> bool:
+def _is_inner(literal: object, actual: object) -> bool:
     if _kind(literal) is None or _problem(literal):
         return actual is not ABSENT and _is_literally(literal, actual)
     # A tool may take such a mapping itself: {"where": {"name": {"contains": "x"}}}.
     return matches(literal, actual) or (actual is not ABSENT and equal(literal, actual))
 
 
-def _has(part: Any, whole: Any) -> bool:
+def _has(part: object, whole: object) -> bool:
     """Return whether a list has the value, or the text of anything else has the text in it."""
     if not isinstance(whole, list | tuple):
         return contains(part, whole)
@@ -177,7 +177,7 @@ def _has(part: Any, whole: Any) -> bool:
     return any(equal(part, other) for other in whole)
 
 
-def equal(left: Any, right: Any, *, composed: bool = False) -> bool:
+def equal(left: object, right: object, *, composed: bool = False) -> bool:
     """Compare JSON deeply: 1 equals 1.0 exactly, true equals only true, nothing is converted.
 
     With `composed` accented letters are equal however they are encoded.
@@ -205,7 +205,7 @@ def equal(left: Any, right: Any, *, composed: bool = False) -> bool:
     return True
 
 
-def _exact(value: Any, other: Any) -> Any:
+def _exact(value: object, other: object) -> object:
     # Python compares int, float and Decimal exactly. But 0.1 in a file means one tenth, which is the
     # shortest text of that float, not its value.
     if isinstance(value, float) and isinstance(other, Decimal):
@@ -213,7 +213,7 @@ def _exact(value: Any, other: Any) -> Any:
     return value
 
 
-def contains(part: Any, whole: Any) -> bool:
+def contains(part: object, whole: object) -> bool:
     """Return whether a list has the value, or the text form of anything has the text in it.
 
     Texts are compared as people see them, upper and lower case alike.
@@ -225,7 +225,7 @@ def contains(part: Any, whole: Any) -> bool:
     return fold_text(needle) in fold_text(text)
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: object) -> list[str]:
     """Return how a value may be written; nothing where it cannot be."""
     if isinstance(value, bool) or value is None:
         return [json_text(value), str(value)]  # as in JSON; older files have True and None
@@ -238,7 +238,7 @@ def _texts(value: Any) -> list[str]:
         return [str(Decimal(value))] if isinstance(value, int) else []
 
 
-def _is_close(wanted: Any, actual: Any, decimal: DecimalSign) -> bool:
+def _is_close(wanted: object, actual: object, decimal: DecimalSign) -> bool:
     left, right = _texts(wanted), _texts(actual)
     if not left or not right:
         return False
@@ -248,7 +248,7 @@ def _is_close(wanted: Any, actual: Any, decimal: DecimalSign) -> bool:
     return _loose(left[0]) == _loose(right[0])
 
 
-def _number(value: Any, decimal: DecimalSign) -> Decimal | None:
+def _number(value: object, decimal: DecimalSign) -> Decimal | None:
     """Return the number that a value is, or that is written in it for certain."""
     if not isinstance(value, str):
         return None if isinstance(value, bool) else read_number(next(iter(_texts(value)), ""))
@@ -260,7 +260,7 @@ def _loose(text: str) -> str:
     return fold_text(_IGNORED_BY_FUZZY.sub("", fold_text(text)))
 
 
-def other_reading(matcher: Any, actual: Any) -> str | None:
+def other_reading(matcher: Any, actual: object) -> str | None:
     """Explain how a number would match if its decimals were written differently.
 
     None if the matcher defines how they are written, or if it makes no difference.
@@ -296,7 +296,7 @@ def phrase(name: str, matcher: Any) -> str:
             return f"{name} present" if operand else f"{name} absent"
 
 
-def _show(value: Any) -> str:
+def _show(value: object) -> str:
     # A text as written, unless it would be mistaken for something else.
     if isinstance(value, str) and re.fullmatch(r"[^\W\d][\w .@#/:-]*", value):
         is_word = value.lower() not in {"true", "false", "null", "none"}
@@ -304,7 +304,7 @@ def _show(value: Any) -> str:
     return cut_middle(json_text(value), _MAX_SHOWN)
 
 
-def named_apart(matcher: Any, actual: Any, shown: str) -> str:
+def named_apart(matcher: object, actual: object, shown: str) -> str:
     """Return a value as shown; a text and a number that look alike get their types."""
     literal = _kind(matcher) is None and not isinstance(matcher, dict | list | bool | NoneType)
     if not literal or isinstance(actual, dict | list | bool | NoneType):
@@ -315,14 +315,16 @@ def named_apart(matcher: Any, actual: Any, shown: str) -> str:
     return f"the {nouns[0]} {shown}, not the {nouns[1]} {_show(matcher)}"
 
 
-def with_args(matchers: Mapping[str, Any]) -> str:
+def with_args(matchers: Mapping[str, object]) -> str:
     """Describe what the arguments must be: ` with type = order, limit = 5`."""
     if not matchers:
         return ""
     return " with " + join_list([phrase(name, matcher) for name, matcher in matchers.items()])
 
 
-def mismatches(matchers: Mapping[str, Any], args: Mapping[str, Any], *, exact: bool) -> list[str]:
+def mismatches(
+    matchers: Mapping[str, object], args: Mapping[str, object], *, exact: bool
+) -> list[str]:
     """Describe each argument that does not match; with `exact`, others may not occur."""
     wrong = []
     extra = [name for name in args if name not in matchers]
@@ -376,7 +378,7 @@ def _uncertain(matcher: Mapping[str, Any]) -> str | None:
     )
 
 
-def _near_miss(literal: Mapping[str, Any]) -> str | None:
+def _near_miss(literal: Mapping[str, object]) -> str | None:
     """Name the matcher that a literal of one key resembles: {regexp: x}."""
     if len(literal) != 1:
         return None

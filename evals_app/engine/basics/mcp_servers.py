@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
-from fixtures_app.ground.strict_json import fault_of, read_strictly
+from fixtures_app.ground.strict_json import Json, fault_of, read_strictly
 from fixtures_app.ground.words import near
 
 _WRAPPER = "mcpServers"
@@ -141,7 +141,7 @@ def _file(path: Path) -> str:
         raise ValueError(f"the file {str(path)!r} is not text in UTF-8") from None
 
 
-def _server(name: str, written: Any, place: _Place, environ: Mapping[str, str]) -> McpServer:
+def _server(name: str, written: object, place: _Place, environ: Mapping[str, str]) -> McpServer:
     if not _SLUG.fullmatch(name):
         raise place.problem(
             "a name may have only lower-case letters, digits and single hyphens, for example docs"
@@ -167,7 +167,7 @@ def _server(name: str, written: Any, place: _Place, environ: Mapping[str, str]) 
     return server
 
 
-def _short(text: str, place: _Place) -> dict[str, Any]:
+def _short(text: str, place: _Place) -> dict[str, object]:
     """Read the short form: an address or a command line."""
     if text.startswith(("http://", "https://")):
         return {"url": text}
@@ -185,7 +185,7 @@ class _Filling:
         self.secrets: dict[str, None] = {}
         self._environ = environ
 
-    def value(self, value: Any, place: _Place) -> Any:
+    def value(self, value: Json, place: _Place) -> object:
         """Fill them into all texts of a value."""
         if isinstance(value, str):
             return _VARIABLE.sub(lambda found: self._variable(found, place), value)

@@ -116,7 +116,7 @@ def is_frozen(info: ValidationInfo) -> bool:
 def refuse_if(problem_of: Callable[[Any], str | None], *, once: bool = False) -> AfterValidator:
     """Refuse a value in which `problem_of` finds a problem; with `once` only when it is written."""
 
-    def check(value: Any, info: ValidationInfo) -> Any:
+    def check(value: object, info: ValidationInfo) -> object:
         if not (once and is_frozen(info)) and (problem := problem_of(value)):
             raise ValueError(problem)
         return value

@@ -106,7 +106,7 @@ def resolve(
     return ResolvedText(_BRACES.sub(value_of, text), tuple(dict.fromkeys(missing)))
 
 
-def texts_in(value: Any) -> Iterator[str]:
+def texts_in(value: object) -> Iterator[str]:
     """Return every text inside lists and mappings."""
     if isinstance(value, str):
         yield value
@@ -115,7 +115,7 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(part)
 
 
-def in_texts(value: Any, change: Callable[[str], Any]) -> Any:
+def in_texts(value: object, change: Callable[[str], object]) -> object:
     """Return JSON with every text inside lists and mappings changed; keys stay."""
     if isinstance(value, list):
         return [in_texts(item, change) for item in value]
@@ -130,7 +130,9 @@ def variables_in(text: str) -> list[str]:
     return [name for name in names if name is not None]
 
 
-def fill_in(text: str, find: Callable[[str], Any], *, as_text: Callable[[Any], str]) -> Any:
+def fill_in(
+    text: str, find: Callable[[str], object], *, as_text: Callable[[object], str]
+) -> object:
     """Fill in variables; a text that is only one becomes its value, so numbers stay numbers."""
     whole = _BRACES.fullmatch(text)
     if whole is not None and (name := _variable(whole)) is not None:

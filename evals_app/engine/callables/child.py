@@ -39,8 +39,8 @@ class Functions:
     """What this process has loaded."""
 
     def __init__(self) -> None:
-        self._functions: dict[tuple[str, Purpose], Callable[..., Any]] = {}
-        self._finish: Callable[[Awaitable[Any]], Any] | None = None
+        self._functions: dict[tuple[str, Purpose], Callable[..., object]] = {}
+        self._finish: Callable[[Awaitable[object]], object] | None = None
 
     def answer(self, request: dict[str, Any]) -> str:
         """Do what is requested; never raises for what the operator's code does."""
@@ -74,7 +74,7 @@ class Functions:
         self._functions[reference, purpose] = function
         return taken_fields(function, reference) if purpose == "agent" else []
 
-    def _call(self, request: dict[str, Any]) -> Any:
+    def _call(self, request: dict[str, Any]) -> object:
         reference, purpose = request["reference"], request["purpose"]
         function, argument = self._functions[reference, purpose], request["argument"]
         if purpose == "grader":
@@ -85,7 +85,7 @@ class Functions:
 
     _DO = {"load": _load, "call": _call}
 
-    def _await_result(self, result: Any) -> Any:
+    def _await_result(self, result: object) -> object:
         """Wait for the result of an async callable; all of them share one loop."""
         if not isinstance(result, Awaitable):
             return result
@@ -94,10 +94,10 @@ class Functions:
         return self._finish(result)
 
 
-def _new_loop() -> Callable[[Awaitable[Any]], Any]:
+def _new_loop() -> Callable[[Awaitable[object]], Any]:
     import asyncio  # noqa: PLC0415 - most callables need none of it
 
-    async def wait_for(awaitable: Awaitable[Any]) -> Any:
+    async def wait_for(awaitable: Awaitable[object]) -> Any:
         return await awaitable
 
     runner = asyncio.Runner()

@@ -57,7 +57,7 @@ class GraderResult:
     score: float
     passed: bool | None = None
     reason: str | None = None
-    details: dict[str, Any] | None = None
+    details: dict[str, object] | None = None
 
 
 def context_from(written: Mapping[str, Any]) -> GraderContext:
@@ -72,7 +72,7 @@ def context_from(written: Mapping[str, Any]) -> GraderContext:
     )
 
 
-def result_as_json(result: Any) -> dict[str, Any]:
+def result_as_json(result: object) -> dict[str, Any]:
     """Write a result as JSON: score, passed, reason, details.
 
     Any object with a `score` is accepted. A score outside 0 to 1 is refused: on a scale to 100,
@@ -127,7 +127,7 @@ def _plain(value: Any) -> bool | float | None:
         return math.inf
 
 
-def _json_object(details: Any) -> dict[str, Any]:
+def _json_object(details: object) -> dict[str, Any]:
     if details is None:
         return {}
     if not isinstance(details, Mapping):

@@ -64,12 +64,14 @@ def load(reference: str, *, purpose: Purpose, modules: Sequence[str]) -> Callabl
     return cast("Callable[..., Any]", value)
 
 
-def taken_fields(agent: Callable[..., Any], reference: str) -> list[str]:
+def taken_fields(agent: Callable[..., object], reference: str) -> list[str]:
     """Name the fields, apart from the message, that an agent has parameters for."""
     return list(_arguments(agent, dict.fromkeys(AGENT_FIELDS), reference)[1])
 
 
-def call_agent(agent: Callable[..., Any], fields: Mapping[str, Any], reference: str) -> Any:
+def call_agent(
+    agent: Callable[..., object], fields: Mapping[str, object], reference: str
+) -> object:
     """Call an agent with those of the fields that it has parameters for."""
     first, named = _arguments(agent, {**fields, "files": fields.get("files", [])}, reference)
     return agent(*first, **named)
@@ -116,11 +118,11 @@ def _own_folders() -> list[str]:
     return folders if here in sysconfig.get_paths().values() else [*folders, here]
 
 
-def _is_named(name: str, value: Any) -> bool:
+def _is_named(name: str, value: object) -> bool:
     return callable(value) and not isinstance(value, type) and not name.startswith("_")
 
 
-def _home(function: Any) -> str:
+def _home(function: object) -> str:
     """Return the module that a callable is defined in."""
     while isinstance(function, partial):
         function = function.func
@@ -128,7 +130,7 @@ def _home(function: Any) -> str:
     return str(type(function).__module__ if is_instance else getattr(function, "__module__", None))
 
 
-def _takes_a_context(grader: Callable[..., Any], reference: str) -> None:
+def _takes_a_context(grader: Callable[..., object], reference: str) -> None:
     try:
         inspect.signature(grader).bind(None)
     except TypeError as exc:
@@ -138,7 +140,7 @@ def _takes_a_context(grader: Callable[..., Any], reference: str) -> None:
 
 
 def _arguments(
-    agent: Callable[..., Any], fields: Mapping[str, Any], reference: str
+    agent: Callable[..., object], fields: Mapping[str, object], reference: str
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return the fields that the agent has parameters for: the first of all, and the rest by name.
 

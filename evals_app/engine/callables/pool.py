@@ -14,6 +14,7 @@ from evals_app.engine.basics.errors import CodeError
 from evals_app.engine.basics.permits import OUR_MODULE, permits
 from evals_app.engine.callables.loading import Purpose
 from evals_app.engine.callables.processes import Guard, Process, ending, environment, readable
+from fixtures_app.ground.strict_json import Json
 
 _CHILD = ("-X", "utf8", "-m", "evals_app.engine.callables.child")
 LOAD_S = 60.0  # to import a module; some libraries are slow
@@ -43,7 +44,7 @@ def path_of(interpreter: str | None) -> str:
         ) from None
 
 
-def to_load(reference: str, purpose: Purpose) -> dict[str, Any]:
+def to_load(reference: str, purpose: Purpose) -> dict[str, object]:
     """Return the request that a child import a callable."""
     modules = [*permits().modules, OUR_MODULE]
     return {"do": "load", "reference": reference, "purpose": purpose, "modules": modules}
@@ -101,10 +102,10 @@ class LoadedCallable:
         self,
         reference: str,
         purpose: Purpose,
-        argument: Mapping[str, Any],
+        argument: Mapping[str, object],
         *,
         within_s: float | None = None,
-    ) -> Any:
+    ) -> object:
         """Call it and return its result.
 
         Raises:
@@ -113,7 +114,7 @@ class LoadedCallable:
         request = {"do": "call", "reference": reference, "purpose": purpose}
         return await self._ask(request | {"argument": dict(argument)}, within_s=within_s)
 
-    async def _ask(self, request: dict[str, Any], *, within_s: float | None) -> Any:
+    async def _ask(self, request: dict[str, object], *, within_s: float | None) -> Any:
         reference = request["reference"]
         self._process.printed.clear()
         self._is_asked = True
@@ -165,7 +166,9 @@ class Callables:
         await asyncio.gather(*(process.end() for process in self._processes))
         await self._guard.stop()
 
-    async def grade(self, reference: str, argument: Mapping[str, Any], *, timeout_s: float) -> Any:
+    async def grade(
+        self, reference: str, argument: Mapping[str, Json], *, timeout_s: float
+    ) -> object:
         """Call a grader with a context; see RunCode."""
         async with self._graders, self.load(reference, "grader") as loaded:
             return await loaded.call(reference, "grader", argument, within_s=timeout_s)

@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 # Weighted average exercise price per share, USD.
 PRICES = {"2005": 25.14, "2006": 38.09, "2007": 60.94}
 
 
-def analyst(message: str, history: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+def analyst(message: str, history: Sequence[Mapping[str, str]]) -> dict[str, object]:
     """Answer with a figure, the change between the last two, or that change in percent.
 
     The earlier messages show which figures are meant; nothing is kept between calls.
@@ -28,7 +27,7 @@ def analyst(message: str, history: Sequence[Mapping[str, str]]) -> dict[str, Any
     return _reply(f"{share:.2%}", tool_calls=[*calls, _call("divide", change, first, share)])
 
 
-def _looked_up(year: str) -> dict[str, Any]:
+def _looked_up(year: str) -> dict[str, object]:
     if year not in PRICES:
         return _reply(f"I know no price of {year}.", retrieved=[])
     text = f"In {year} the weighted average exercise price per share was {PRICES[year]} USD."
@@ -40,10 +39,10 @@ def _figures_in(history: Sequence[Mapping[str, str]]) -> list[float]:
     return [float(text) for text in replies if re.fullmatch(r"\d+\.\d+", text)]
 
 
-def _call(name: str, a: float, b: float, result: float) -> dict[str, Any]:
+def _call(name: str, a: float, b: float, result: float) -> dict[str, object]:
     return {"name": name, "args": {"a": a, "b": b}, "result": result}
 
 
-def _reply(output: str, **more: Any) -> dict[str, Any]:
+def _reply(output: str, **more: object) -> dict[str, object]:
     usage = {"input_tokens": 0, "output_tokens": 0}  # it asks no model
     return {"output": output, "usage": usage, "estimated_cost_usd": 0, **more}

@@ -24,6 +24,7 @@ from evals_app.engine.graders.text import Contains, ExactMatch, Matches, NotCont
 from evals_app.engine.graders.tool_use import ToolUse
 from evals_app.engine.graders.tools import ToolCalled, ToolCalls, ToolNotCalled
 from evals_app.engine.graders.world import WorldChanges
+from fixtures_app.ground.strict_json import JsonObject
 
 __all__ = [
     "ALIASES",
@@ -72,7 +73,7 @@ GRADERS: dict[str, type[Grader]] = {
 }
 
 # Another name, and the options that come with it unless they are written.
-ALIASES: dict[str, tuple[str, dict[str, Any]]] = {
+ALIASES: dict[str, tuple[str, JsonObject]] = {
     "regex": ("matches", {}),
     "equality": ("exact_match", {}),
     "f1_score": ("token_f1", {}),
@@ -92,7 +93,7 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def named_type(written: Mapping[str, Any]) -> Any:
+def named_type(written: Mapping[str, object]) -> Any:
     """Return the type that an assertion means, whatever name it goes by."""
     kind = written.get("type")
     if not isinstance(kind, str):

@@ -15,6 +15,7 @@ from evals_app.engine.record.grade import Grade
 from evals_app.engine.record.trial import Cause, ToolCall
 from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import SECONDS
+from fixtures_app.ground.strict_json import Json, JsonObject
 
 
 class Code(AidedGrader):
@@ -46,7 +47,7 @@ class Code(AidedGrader):
     label: ClassVar[str] = "A Python function approves"
     in_words: ClassVar[str] = "A function of your own runs the program in the reply."
     family: ClassVar[Literal["code"]] = "code"
-    example: ClassVar[dict[str, Any]] = {"grader": f"{OUR_MODULE}.graders:turn_program"}
+    example: ClassVar[dict[str, object]] = {"grader": f"{OUR_MODULE}.graders:turn_program"}
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
     reads_text: ClassVar[bool] = True
     usual_threshold: ClassVar = 0.5
@@ -96,7 +97,7 @@ class Code(AidedGrader):
         return f"Function {self.grader.rpartition(':')[2]}"
 
 
-def _bare_reason(grader: str, result: Mapping[str, Any]) -> str:
+def _bare_reason(grader: str, result: Mapping[str, Json]) -> str:
     """Describe the result of a function that gave no reason."""
     if result["passed"] is None:
         return f"{grader} gave no reason."
@@ -123,7 +124,7 @@ def context_of(view: View, aids: Aids) -> Mapping[str, Any]:
     }
 
 
-def _invocation(call: ToolCall) -> dict[str, Any]:
+def _invocation(call: ToolCall) -> JsonObject:
     written = json.dumps(call.result, ensure_ascii=False)
     return {
         "name": call.name,

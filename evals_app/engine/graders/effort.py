@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -30,7 +30,7 @@ class Latency(PlainGrader):
     in_words: ClassVar[str] = "The agent answers within 3 seconds."
     family: ClassVar[Literal["effort"]] = "effort"
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
-    example: ClassVar[dict[str, Any]] = {"max_ms": 3000}
+    example: ClassVar[dict[str, object]] = {"max_ms": 3000}
 
     max_ms: Annotated[
         int,
@@ -75,7 +75,7 @@ class Cost(PlainGrader):
     in_words: ClassVar[str] = "The answer costs at most 1 cent."
     family: ClassVar[Literal["effort"]] = "effort"
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
-    example: ClassVar[dict[str, Any]] = {"max_usd": 0.01}
+    example: ClassVar[dict[str, object]] = {"max_usd": 0.01}
 
     max_usd: Annotated[
         Usd, Field(title="Maximum cost (USD)", description="The limit itself still passes.")

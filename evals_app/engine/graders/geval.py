@@ -1,6 +1,6 @@
 """G-Eval: a judge grades by evaluation steps."""
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -38,7 +38,7 @@ class GEval(MeasuredGrader):
     in_words: ClassVar[str] = "A judge grades from 1 to 5 how clear the reply is."
     calls: ClassVar[str] = "1 per vote; 1 more, once, to write the steps"
     reads_text: ClassVar[bool] = True
-    example: ClassVar[dict[str, Any]] = {
+    example: ClassVar[dict[str, object]] = {
         "criteria": "The answer explains every step in words that a beginner understands.",
         "evaluation_steps": [
             "List the steps that the answer names.",

@@ -30,10 +30,11 @@ from fixtures_app.ground.quoting import in_quotes, join_list, json_text
 from fixtures_app.ground.schema_problems import schema_problems, schema_warnings
 from fixtures_app.ground.schemas import MAX_MISMATCHES, UncheckableError, mismatches
 from fixtures_app.ground.spec_errors import error_at
+from fixtures_app.ground.strict_json import JsonObject
 
 _SENTENCES = 5
-_IS_THERE: dict[str, Any] = {"present": True}
-_IS_NOT_THERE: dict[str, Any] = {"present": False}
+_IS_THERE: JsonObject = {"present": True}
+_IS_NOT_THERE: JsonObject = {"present": False}
 
 
 class _JsonGrader(PlainGrader):
@@ -69,13 +70,13 @@ class JsonValid(_JsonGrader):
 
     label: ClassVar[str] = "Reply is valid JSON"
     in_words: ClassVar[str] = "The reply is data that a program can read."
-    example: ClassVar[dict[str, Any]] = {}
+    example: ClassVar[dict[str, object]] = {}
 
     def grade_document(self, document: object) -> Grade:
         return Grade.hit(f"The reply is JSON: {describe(document)}.")
 
 
-def _usable(schema: dict[str, Any]) -> dict[str, Any]:
+def _usable(schema: JsonObject) -> JsonObject:
     if problems := schema_problems(schema):
         errors = [
             error_at("json_schema", problem.message, problem.loc, schema) for problem in problems
@@ -97,7 +98,7 @@ class JsonSchema(_JsonGrader):
 
     label: ClassVar[str] = "Reply matches a JSON Schema"
     in_words: ClassVar[str] = "The reply is data with an order number and a list of items."
-    example: ClassVar[dict[str, Any]] = {
+    example: ClassVar[dict[str, object]] = {
         "schema": {
             "type": "object",
             "required": ["answer"],
@@ -170,7 +171,7 @@ class JsonPath(_JsonGrader):
 
     label: ClassVar[str] = "Part of a JSON reply"
     in_words: ClassVar[str] = "In the data of the reply, the status of the order is “shipped”."
-    example: ClassVar[dict[str, Any]] = {"path": "order.status", "value": "shipped"}
+    example: ClassVar[dict[str, object]] = {"path": "order.status", "value": "shipped"}
 
     path: Annotated[
         JsonPathText,
@@ -293,7 +294,7 @@ class JsonPath(_JsonGrader):
         return matcher_warnings({"value": self.value})
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

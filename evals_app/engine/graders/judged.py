@@ -28,6 +28,7 @@ from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import ModelSpec, Prose, read_model
 from evals_app.engine.statistics.rates import at_least
 from fixtures_app.ground.quoting import cut_middle, in_quotes
+from fixtures_app.ground.strict_json import JsonObject
 
 _MIN_PASSING = 3  # of 5: partially meets the criteria
 _ALIKE = 0.25  # votes whose scores differ by no more agree
@@ -116,7 +117,7 @@ class LlmJudge(VotingGrader):
     in_words: ClassVar[str] = "The reply is polite and says when the parcel arrives."
     calls: ClassVar[str] = "1 per vote"
     named_by: ClassVar[tuple[str, ...]] = ("Struere", "Agentura", "Lobu", "Evolvable")
-    example: ClassVar[dict[str, Any]] = {
+    example: ClassVar[dict[str, object]] = {
         "criteria": "Names the order's status and the expected delivery date",
     }
 
@@ -236,7 +237,7 @@ class Rubric(VotingGrader):
     calls: ClassVar[str] = "1 per 40 bullets and vote"
     named_by: ClassVar[tuple[str, ...]] = ("Lobu",)
     only_scores: ClassVar[bool] = True
-    example: ClassVar[dict[str, Any]] = {
+    example: ClassVar[dict[str, object]] = {
         "criteria": "# Refund\n\n- Names the amount\n- Says when the money arrives\n\n"
         "## Tone\n\n- Apologises once\n",
     }
@@ -288,7 +289,7 @@ class Rubric(VotingGrader):
         ticks = [(item.text, by_id.get(item.id, _SILENT)) for item in self.checklist.items]
         counts = Counter(tick.verdict for _, tick in ticks)
         applicable = len(ticks) - counts["not_applicable"]
-        details: dict[str, Any] = {
+        details: JsonObject = {
             "scale": "rubric",
             "met": counts["pass"],
             "applicable": applicable,
@@ -303,7 +304,7 @@ class Rubric(VotingGrader):
             for text, tick in ticks
             if tick.evidence is not None
         )
-        kept: dict[str, Any] = {"evidence": evidence, "details": details, "calls": answer.calls}
+        kept: dict[str, object] = {"evidence": evidence, "details": details, "calls": answer.calls}
         if not applicable:
             return Grade.not_applicable(
                 "No bullet of the rubric applies to this conversation."
@@ -325,9 +326,9 @@ class Rubric(VotingGrader):
 _SILENT = TickedItem(0, None)
 
 
-def _item(number: int, text: str, tick: TickedItem) -> dict[str, Any]:
+def _item(number: int, text: str, tick: TickedItem) -> JsonObject:
     """Return a bullet as the review page shows it."""
-    item: dict[str, Any] = {"id": number, "text": text, "verdict": tick.verdict}
+    item: JsonObject = {"id": number, "text": text, "verdict": tick.verdict}
     item["critique"] = tick.critique
     if tick.evidence is not None:
         item["evidence"] = asdict(tick.evidence)
@@ -376,7 +377,7 @@ def _grade(
     answer: JudgeAnswer, scale: Scale, *, passed: bool | None, threshold: float | None
 ) -> Grade:
     flags = list(answer.flags)
-    details: dict[str, Any] = {"raw": answer.raw, "scale": scale, "flags": flags}
+    details: dict[str, object] = {"raw": answer.raw, "scale": scale, "flags": flags}
     if answer.requirements:
         listed = enumerate(answer.requirements, 1)
         details["items"] = [entry.as_item(number) for number, entry in listed]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, model_validator
 
@@ -26,6 +26,7 @@ from evals_app.engine.record.trial import Cause
 from evals_app.engine.record.view import View
 from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list, says
 from fixtures_app.ground.spec_errors import error_at
+from fixtures_app.ground.strict_json import Json
 
 _NUMBER_CHARS = 40
 _ROUNDING = 1e-6
@@ -35,7 +36,7 @@ _MANY_TIMES = 10
 _FOR_SHOW = Context(prec=12, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
 
-def _number_or_text(value: Any) -> Any:
+def _number_or_text(value: object) -> Json:
     # One message instead of one per type of the union.
     if value is None or (isinstance(value, int | float | str) and not isinstance(value, bool)):
         return value
@@ -69,13 +70,13 @@ class Numeric(PathGrader):
     in_words: ClassVar[str] = "The reply gives the price as 60.94, give or take a cent."
     family: ClassVar[Literal["numbers"]] = "numbers"
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
-    example: ClassVar[dict[str, Any]] = {
+    example: ClassVar[dict[str, object]] = {
         "value": 60.94,
         "relative_tolerance": 0.01,
         "extract": "last",
     }
     # Replies of agents are sentences, which often have other numbers.
-    begins: ClassVar[Mapping[str, Any]] = MappingProxyType({"extract": "any"})
+    begins: ClassVar[Mapping[str, object]] = MappingProxyType({"extract": "any"})
     uses_expected: ClassVar[bool] = True
     most_bytes: ClassVar[int | None] = MAX_TEXT_BYTES
 

@@ -1,7 +1,7 @@
 """Graders of how much the reply shares with an expected text: scores that need a threshold."""
 
 from abc import abstractmethod
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from evals_app.engine.record.grade import Grade
 from evals_app.engine.record.trial import Cause
 from evals_app.engine.record.view import View
 from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list
+from fixtures_app.ground.strict_json import JsonObject
 
 _WORD_CHARS = 40
 _RUNS = ("word", "pair", "run of three", "run of four")
@@ -83,7 +84,7 @@ class FuzzyMatch(OverlapGrader):
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
     measure: ClassVar[str] = "shared words"
     knows_empty: ClassVar[bool] = True
-    example: ClassVar[dict[str, Any]] = {"value": "The refund is on its way."}
+    example: ClassVar[dict[str, object]] = {"value": "The refund is on its way."}
 
     response_path: ResponsePath = None
 
@@ -115,7 +116,7 @@ class TokenF1(OverlapGrader):
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
     measure: ClassVar[str] = "F1 of words"
     knows_empty: ClassVar[bool] = True
-    example: ClassVar[dict[str, Any]] = {"value": "The refund is on its way."}
+    example: ClassVar[dict[str, object]] = {"value": "The refund is on its way."}
 
     response_path: ResponsePath = None
 
@@ -138,7 +139,7 @@ class Bleu(OverlapGrader):
     in_words: ClassVar[str] = "A translation has the same groups of words as the expected one."
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
     measure: ClassVar[str] = "BLEU"
-    example: ClassVar[dict[str, Any]] = {"value": "The refund is on its way."}
+    example: ClassVar[dict[str, object]] = {"value": "The refund is on its way."}
 
     response_path: ResponsePath = None
 
@@ -171,7 +172,7 @@ class Rouge(OverlapGrader):
     label: ClassVar[str] = "Reply is similar to a text (ROUGE)"
     in_words: ClassVar[str] = "A summary covers what the expected summary says."
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
-    example: ClassVar[dict[str, Any]] = {
+    example: ClassVar[dict[str, object]] = {
         "value": "The refund is on its way.",
         "variant": "rougeL",
     }
@@ -253,7 +254,7 @@ class Meteor(OverlapGrader):
     in_words: ClassVar[str] = "A translation says the same, word order and endings aside."
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
     measure: ClassVar[str] = "METEOR"
-    example: ClassVar[dict[str, Any]] = {"value": "The refund is on its way."}
+    example: ClassVar[dict[str, object]] = {"value": "The refund is on its way."}
 
     response_path: ResponsePath = None
 
@@ -315,7 +316,7 @@ def _how(alignment: Alignment) -> str:
     return f" ({join_list(how)}{places})"
 
 
-def _facts(overlap: Overlap) -> dict[str, Any]:
+def _facts(overlap: Overlap) -> JsonObject:
     return {
         "shared": overlap.shared,
         "precision": round(overlap.precision, 4),

@@ -5,7 +5,7 @@ or else in an earlier one.
 """
 
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ class RagGrader(MeasuredGrader):
     """A metric of question, answer and retrieved context."""
 
     metric: ClassVar[RagMetric]
-    example: ClassVar[dict[str, Any]] = {}
+    example: ClassVar[dict[str, object]] = {}
 
     include_reason: Annotated[
         bool,

@@ -1,6 +1,6 @@
 """Graders of the knowledge that the agent fetched."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -23,7 +23,7 @@ class ChunksFetched(PlainGrader):
     in_words: ClassVar[str] = "The agent read the page about refunds."
     named_by: ClassVar[tuple[str, ...]] = ("Evolvable",)
     family: ClassVar[Literal["retrieval"]] = "retrieval"
-    example: ClassVar[dict[str, Any]] = {"chunks": ["refund-policy", "shipping-times"]}
+    example: ClassVar[dict[str, object]] = {"chunks": ["refund-policy", "shipping-times"]}
 
     chunks: Annotated[
         list[Annotated[str, Field(min_length=1)]],

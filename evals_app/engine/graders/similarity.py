@@ -1,6 +1,6 @@
 """The grader of meaning: is the reply similar to the expected text, however it is worded?"""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -43,7 +43,7 @@ class SemanticSimilarity(AidedGrader):
     only_scores: ClassVar[bool] = True
     reads_text: ClassVar[bool] = True
     most_bytes: ClassVar[int | None] = MAX_TEXT_BYTES
-    example: ClassVar[dict[str, Any]] = {"value": "Your refund was approved."}
+    example: ClassVar[dict[str, object]] = {"value": "Your refund was approved."}
 
     value: Annotated[
         str | None,
@@ -123,7 +123,7 @@ def _grade(similarity: TextSimilarity, text: str, expected: str) -> Grade:
     reason = (
         f"Compared with {in_quotes(expected)} by {way}{instead}; {says(text, wanted=expected)}."
     )
-    details: dict[str, Any] = {"method": similarity.method, "degraded": similarity.is_degraded}
+    details: dict[str, object] = {"method": similarity.method, "degraded": similarity.is_degraded}
     if similarity.flags:
         details["flags"] = list(similarity.flags)
     if similarity.critique:

@@ -4,7 +4,7 @@ import re
 import string
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
@@ -190,7 +190,7 @@ class Contains(_PieceGrader):
     label: ClassVar[str] = "Reply contains text"
     in_words: ClassVar[str] = "The reply mentions “refund”."
     named_by: ClassVar[tuple[str, ...]] = ("Struere", "Agentura", "Lobu")
-    example: ClassVar[dict[str, Any]] = {"value": "refund"}
+    example: ClassVar[dict[str, object]] = {"value": "refund"}
     uses_expected: ClassVar[bool] = True
 
     value: Annotated[str | None, FROM_TURN, Field(title="Text to look for")] = None
@@ -240,7 +240,7 @@ class NotContains(_PieceGrader):
 
     label: ClassVar[str] = "Reply does not contain text"
     in_words: ClassVar[str] = "The reply never says “as an AI”."
-    example: ClassVar[dict[str, Any]] = {"value": "as an AI"}
+    example: ClassVar[dict[str, object]] = {"value": "as an AI"}
 
     value: Annotated[str, Field(min_length=1, title="Text that must not occur")]
 
@@ -300,7 +300,7 @@ class Matches(_PatternGrader):
     label: ClassVar[str] = "Reply matches a pattern"
     in_words: ClassVar[str] = "The reply gives an order number: “order #” and six digits."
     named_by: ClassVar[tuple[str, ...]] = ("Struere", "Lobu")
-    example: ClassVar[dict[str, Any]] = {"value": r"order #\d{6}"}
+    example: ClassVar[dict[str, object]] = {"value": r"order #\d{6}"}
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         match = self.search(reply)
@@ -351,7 +351,7 @@ class NotMatches(_PatternGrader):
 
     label: ClassVar[str] = "Reply does not match a pattern"
     in_words: ClassVar[str] = "The reply never shows a card number of 16 digits."
-    example: ClassVar[dict[str, Any]] = {"value": r"\b\d{16}\b"}
+    example: ClassVar[dict[str, object]] = {"value": r"\b\d{16}\b"}
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         match = self.search(*dict.fromkeys([reply, plain(reply)]))
@@ -396,7 +396,7 @@ class ExactMatch(PathGrader):
     label: ClassVar[str] = "Reply is exactly"
     in_words: ClassVar[str] = "Asked for one word, the agent answers “Paris” and nothing else."
     named_by: ClassVar[tuple[str, ...]] = ("Agentura", "HoloDeck")
-    example: ClassVar[dict[str, Any]] = {
+    example: ClassVar[dict[str, object]] = {
         "value": "Paris",
         "case_insensitive": True,
         "strip_whitespace": True,

@@ -1,7 +1,7 @@
 """The grader that gives a share of the score for each correct part of a tool call."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -41,7 +41,7 @@ class ToolUse(PlainGrader):
     family: ClassVar[Literal["tools"]] = "tools"
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
     only_scores: ClassVar[bool] = True
-    example: ClassVar[dict[str, Any]] = {
+    example: ClassVar[dict[str, object]] = {
         "tool": "search_flights",
         "args": {"destination": "Paris"},
         "expected_output": "Paris",

@@ -34,12 +34,13 @@ from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import Spec
 from evals_app.engine.specs.inventory import CheckedName
 from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list, json_text, times
+from fixtures_app.ground.strict_json import Json, JsonObject
 
 _RESULT_CHARS = 120
 _RESULTS = "what its tools return"
 
 
-def _with_others(args: Mapping[str, Any], args_match: str) -> str:
+def _with_others(args: Mapping[str, object], args_match: str) -> str:
     """Describe what the arguments must be, and whether others may be passed."""
     if args_match == "subset":
         return with_args(args)
@@ -145,7 +146,7 @@ class ToolCalled(_OneCall):
     label: ClassVar[str] = "Tool was called"
     in_words: ClassVar[str] = "The agent looked the order up before it answered."
     named_by: ClassVar[tuple[str, ...]] = ("Struere", "HoloDeck")
-    example: ClassVar[dict[str, Any]] = {
+    example: ClassVar[dict[str, object]] = {
         "value": "entity.query",
         "args": {"type": "order", "limit": {"any_of": [1, 5]}},
     }
@@ -155,7 +156,7 @@ class ToolCalled(_OneCall):
 
     @field_validator("max_count", mode="before")
     @classmethod
-    def _not_zero(cls, value: Any) -> Any:
+    def _not_zero(cls, value: Json) -> object:
         if value == 0 and not isinstance(value, bool):
             raise ValueError("To require that the tool is not called, use tool_not_called.")
         return value
@@ -223,7 +224,7 @@ class ToolNotCalled(_OneCall):
     label: ClassVar[str] = "Tool was not called"
     in_words: ClassVar[str] = "The agent did not delete anything."
     named_by: ClassVar[tuple[str, ...]] = ("Struere",)
-    example: ClassVar[dict[str, Any]] = {"value": "entity.delete"}
+    example: ClassVar[dict[str, object]] = {"value": "entity.delete"}
 
     def grade(self, view: View) -> Grade:
         calls = view.tool_calls
@@ -254,12 +255,12 @@ class ExpectedCall(Spec):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_name(cls, data: Any) -> Any:
+    def _from_name(cls, data: Json) -> object:
         return {"name": data} if isinstance(data, str) else data
 
     @model_serializer(mode="wrap")
     def _to_name(self, handler: SerializerFunctionWrapHandler) -> Any:
-        dumped: dict[str, Any] = handler(self)
+        dumped: JsonObject = handler(self)
         if self.args_match == "subset":
             dumped.pop("args_match", None)
         return dumped if len(dumped) > 1 and (self.args or "args_match" in dumped) else self.name
@@ -290,7 +291,7 @@ class ToolCalls(PlainGrader):
     in_words: ClassVar[str] = "The agent found the order first, then refunded it."
     named_by: ClassVar[tuple[str, ...]] = ("Evolvable",)
     family: ClassVar[Literal["tools"]] = "tools"
-    example: ClassVar[dict[str, Any]] = {
+    example: ClassVar[dict[str, object]] = {
         "tools": ["entity.query", {"name": "entity.update", "args": {"id": "order-123"}}],
         "ordered": True,
     }

@@ -78,7 +78,7 @@ class WorldChanges(PlainGrader):
     label: ClassVar[str] = "World was changed"
     in_words: ClassVar[str] = "The booking was created, and nothing else changed."
     family: ClassVar[Literal["world"]] = "world"
-    example: ClassVar[dict[str, Any]] = {
+    example: ClassVar[dict[str, object]] = {
         "created": [{"type": "refund", "data": {"order": "order-1", "amount": {"fuzzy": 24.5}}}],
         "updated": [{"id": "order-1", "data": {"state": "refunded"}}],
         "linked": [{"from": "refund-1", "type": "of", "to": "order-1"}],
@@ -259,6 +259,6 @@ def _change_text(change: WorldChange) -> str:
     return f"{change.kind} {change}"
 
 
-def _several(items: Sequence[Any], say: Callable[[Any], str] = str) -> str:
+def _several(items: Sequence[object], say: Callable[[Any], str] = str) -> str:
     more = len(items) - _LISTED
     return "; ".join(map(say, items[:_LISTED])) + (f"; and {more} more" if more > 0 else "")

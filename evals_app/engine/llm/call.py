@@ -222,7 +222,7 @@ class ModelCall:
         return json.dumps(asked, sort_keys=True, ensure_ascii=False, default=str)
 
 
-def _as_json(message: ChatMessage) -> dict[str, Any]:
+def _as_json(message: ChatMessage) -> dict[str, object]:
     if isinstance(message, UserMessage):
         return {"text": message.text, "files": [file.as_json() for file in message.files]}
     return asdict(message)
@@ -271,7 +271,7 @@ class ModelReply:
     attempts: tuple[Attempt, ...] = ()
     model: str = ""
     request_id: str | None = None
-    sent: Mapping[str, Any] = field(default_factory=dict)
+    sent: Mapping[str, object] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     native_turn: NativeTurn | None = None
     logprobs: tuple[TokenLogprob, ...] = ()

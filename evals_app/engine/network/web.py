@@ -18,7 +18,7 @@ from collections.abc import (
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode
 
 from evals_app.engine.basics.errors import ConfigurationError, WebError
@@ -198,7 +198,7 @@ class Web:
         url: str,
         *,
         headers: Mapping[str, str],
-        body: Any = None,
+        body: object = None,
         form: Mapping[str, str] | None = None,
         content: bytes | None = None,
         most_bytes: int,
@@ -233,7 +233,7 @@ class Web:
         url: str,
         *,
         headers: Mapping[str, str],
-        body: Any = None,
+        body: object = None,
         form: Mapping[str, str] | None = None,
         content: bytes | None = None,
         most_bytes: int,
@@ -310,7 +310,7 @@ def without_secrets(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def _json(body: Any) -> bytes:
+def _json(body: object) -> bytes:
     try:
         return json.dumps(body).encode()
     except RecursionError:

@@ -60,7 +60,7 @@ def case_with(case: CaseSpec, chosen: KeptChecks) -> CaseSpec:
 
 
 def _turn(turn: TurnSpec, chosen: KeptChecks, number: int) -> TurnSpec:
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     if number in chosen.checks:
         changes["assertions"] = _join_checks(turn.assertions or [], chosen.checks[number])
         changes["inherit"] = turn.inherit or turn.assertions is None

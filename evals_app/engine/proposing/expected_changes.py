@@ -25,11 +25,12 @@ from evals_app.engine.record.trial import Trial
 from evals_app.engine.record.view import View
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from fixtures_app.ground.quoting import json_text
+from fixtures_app.ground.strict_json import JsonObject
 
 _MAX_ALIKE = 100  # that one line expects
 
 # How a change is written: a name, what always belongs to it, and its fields.
-_Described = tuple[str, dict[str, Any], dict[str, Any]]
+_Described = tuple[str, JsonObject, JsonObject]
 
 
 class CannotExpectError(CannotError):
@@ -50,7 +51,7 @@ class Happening:
     parts: tuple[ValuePart, ...] = ()
     doubt: str = ""
 
-    def line(self, kept: Collection[str], *, nothing_else: bool) -> dict[str, Any]:
+    def line(self, kept: Collection[str], *, nothing_else: bool) -> JsonObject:
         """Write what a check expects; `kept` are the keys of the parts to expect."""
         data = compose_matchers(self.parts, kept)
         if nothing_else and self.kind == "updated":
@@ -146,8 +147,8 @@ def _by_identity(trial: Trial) -> dict[str, dict[str, WorldChange]]:
     return groups
 
 
-def _data(change: WorldChange) -> Mapping[str, Any]:
-    data: Mapping[str, Any] = change.row.get("data") or {}
+def _data(change: WorldChange) -> Mapping[str, object]:
+    data: Mapping[str, object] = change.row.get("data") or {}
     return data
 
 
@@ -172,7 +173,7 @@ def _happening(
 
 def expectation(
     what_happened: Sequence[Happening], *, kept: Collection[str], nothing_else: bool
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the options of `world_changes` that expect what is kept, changes and parts by key."""
     options: dict[str, Any] = {}
     for change in what_happened:
@@ -182,7 +183,7 @@ def expectation(
     return options | ({"nothing_else": True} if nothing_else else {})
 
 
-def _add(lines: list[dict[str, Any]], line: dict[str, Any], *, is_countable: bool) -> None:
+def _add(lines: list[dict[str, Any]], line: JsonObject, *, is_countable: bool) -> None:
     """Add a line, or increase the count of an equal one."""
     for known in lines if is_countable else ():
         count = known.get("count", 1)
@@ -225,6 +226,6 @@ _DESCRIBED: dict[Kind, Callable[[WorldChange], _Described]] = {
 }
 
 
-def _leads_to(data: Any, path: str, value: Any) -> bool:
+def _leads_to(data: object, path: str, value: object) -> bool:
     actual = value_at(data, path)
     return actual is ABSENT if value is ABSENT else actual is not ABSENT and equal(actual, value)

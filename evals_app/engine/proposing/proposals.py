@@ -39,6 +39,7 @@ from evals_app.engine.record.view import View
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.verdicts.limits import LIMITS
 from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list
+from fixtures_app.ground.strict_json import JsonObject
 
 Kind = Literal["call", "order", "phrase", "expected", "change", "nothing_else", "limit"]
 
@@ -86,7 +87,7 @@ class KeptChecks:
     """What is kept of proposals: checks by turn (None: at the end), limits, expected answers by turn."""
 
     checks: dict[int | None, list[AssertionSpec]] = field(default_factory=dict)
-    limits: dict[str, Any] = field(default_factory=dict)
+    limits: dict[str, object] = field(default_factory=dict)
     expected: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -188,7 +189,7 @@ def _calls(
             for other in theirs
         ]
         partners |= {place: [pairs[n] for pairs in alike] for n, place in enumerate(places)}
-    seen: list[dict[str, Any]] = []
+    seen: list[JsonObject] = []
     for place, call in enumerate(calls):
         proposal = _call(turn.index, place, call, partners[place], known)
         pattern = _check(proposal, {part.key for part in proposal.parts if not part.doubt})[1]
@@ -386,7 +387,7 @@ def _tool_calls(made: float | Decimal) -> tuple[int | None, str]:
     return int(made), f"At most {made:,} tool call{'' if made == 1 else 's'}, as many as were made"
 
 
-_BOUNDS: Mapping[str, Callable[[float | Decimal], tuple[Any, str]]] = {
+_BOUNDS: Mapping[str, Callable[[float | Decimal], tuple[object, str]]] = {
     "max_tool_calls": _tool_calls,
     "max_response_tokens": _tokens,
     "max_time_ms": _time,
@@ -401,12 +402,12 @@ def _check(proposal: Proposal, keys: Collection[str]) -> _Check:
     return proposal.turn, _WRITTEN[proposal.kind](proposal, keys)
 
 
-def _call_options(proposal: Proposal, keys: Collection[str]) -> dict[str, Any]:
+def _call_options(proposal: Proposal, keys: Collection[str]) -> JsonObject:
     args = compose_matchers(proposal.parts, keys)
     return {"type": "tool_called", "value": proposal.subject} | ({"args": args} if args else {})
 
 
-_WRITTEN: Mapping[str, Callable[[Proposal, Collection[str]], dict[str, Any]]] = {
+_WRITTEN: Mapping[str, Callable[[Proposal, Collection[str]], JsonObject]] = {
     "call": _call_options,
     "order": lambda proposal, _: {
         "type": "tool_calls",
@@ -431,7 +432,7 @@ def _merge_calls(written: Sequence[_Check]) -> Iterator[_Check]:
     yield from merged
 
 
-def _sound(trial: Trial, turn: int | None, options: dict[str, Any]) -> AssertionSpec:
+def _sound(trial: Trial, turn: int | None, options: JsonObject) -> AssertionSpec:
     spec = AssertionSpec.model_validate(options)
     if not _is_met(trial, turn, spec):
         raise CannotExpectError(f"This conversation itself would fail the check “{spec.label}”.")

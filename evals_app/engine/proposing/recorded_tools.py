@@ -126,7 +126,7 @@ def _rules(
     problems: list[str] = []
     loose = [(_arguments(call, known), call) for call in calls]
     exact = [(_arguments(call, None), call) for call in calls]
-    kept: list[tuple[dict[str, Any], ToolCall]] = []
+    kept: list[tuple[dict[str, object], ToolCall]] = []
     for (when, call), (literal, _) in zip(loose, exact, strict=True):
         alike = [other for pattern, other in loose if equal(pattern, when)]
         is_clear = all(equal(other.result, call.result) for other in alike)
@@ -152,7 +152,7 @@ def _rules(
     return _specific_first(rules), list(dict.fromkeys(problems))
 
 
-def _arguments(call: ToolCall, known: KnownValues | None) -> dict[str, Any]:
+def _arguments(call: ToolCall, known: KnownValues | None) -> dict[str, object]:
     parts = split_value(call.args, [], known=known or KnownValues(""), key="argument")
     kept = {part.key for part in parts if known is None or not part.doubt}
     return compose_matchers(parts, kept)
@@ -199,7 +199,7 @@ def _canned_tool(
     )
 
 
-def _parameters(calls: Sequence[ToolCall]) -> dict[str, Any]:
+def _parameters(calls: Sequence[ToolCall]) -> dict[str, object]:
     """Return a schema of the arguments that were passed."""
     properties = {
         name: {"type": kind} if (kind := _TYPES.get(type(value))) else {}

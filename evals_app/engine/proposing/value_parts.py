@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from evals_app.engine.basics.matchers import ABSENT, MATCHER_KEYS, Matcher, equal, phrase
 from evals_app.engine.record.trial import Trial
 from fixtures_app.ground.quoting import json_text
+from fixtures_app.ground.strict_json import Json
 
 PRESENT, GONE = {"present": True}, {"present": False}
 ANYTHING = {"any_of": [PRESENT, GONE]}
@@ -25,7 +26,7 @@ RANDOM = "looks random"
 TIME = "looks like a time"
 PROSE = "free text"
 
-_MATCHER: TypeAdapter[Any] = TypeAdapter(Matcher)
+_MATCHER: TypeAdapter[object] = TypeAdapter(Matcher)
 _MAX_DEPTH = 4  # below this depth, a mapping is one part
 _MAX_PARTS = 60  # of one value; a larger one is taken apart at the top only
 _MAX_PAIRED = 60  # of one kind; more are paired in their order
@@ -77,7 +78,7 @@ class ValuePart:
         return ".".join(map(str, self.path))
 
     @property
-    def loose(self) -> Any:
+    def loose(self) -> object:
         """What it must be if it is left open."""
         if self.is_optional:
             return ANYTHING
@@ -133,7 +134,7 @@ class KnownValues:
         seen += [entry["after"].get("data") for entry in trial.world_journal if entry["after"]]
         return replace(known, made_up=frozenset(known._made_up(seen)))
 
-    def _made_up(self, value: Any, name: str = "") -> Iterator[str]:
+    def _made_up(self, value: Json, name: str = "") -> Iterator[str]:
         if isinstance(value, Mapping):
             for key, part in value.items():
                 yield from self._made_up(part, str(key))
@@ -163,7 +164,7 @@ class KnownValues:
             doubt = RANDOM if self._is_odd(value, name) else ""
         return doubt or (RANDOM if _text(value) in self.made_up else "")
 
-    def is_recent(self, value: Any) -> bool:
+    def is_recent(self, value: object) -> bool:
         """Return whether a text is a moment about when the conversation took place."""
         moment = _moment(value) if isinstance(value, str) and _MOMENT.match(value) else None
         return None not in {moment, self.now} and abs(moment - self.now) < timedelta(days=2)  # type: ignore[operator]
@@ -218,7 +219,7 @@ def has_words(text: str, wanted: str) -> bool:
     return False
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return (value if isinstance(value, str) else json_text(value)).casefold()
 
 
@@ -243,8 +244,8 @@ def _is_made_up(token: str, *, is_key: bool) -> bool:
 
 
 def split_value(
-    value: Mapping[str, Any],
-    others: Sequence[Mapping[str, Any]],
+    value: Mapping[str, object],
+    others: Sequence[Mapping[str, object]],
     *,
     known: KnownValues,
     key: str,
@@ -266,7 +267,7 @@ def split_value(
     )
 
 
-_Leaf = tuple[tuple[str | int, ...], Any, Sequence[Any]]
+_Leaf = tuple[tuple[str | int, ...], object, Sequence[object]]
 
 
 def _leaves(
@@ -286,7 +287,7 @@ def _leaves(
             yield from _leaves((*path, name), value.get(name, ABSENT), theirs)
 
 
-def _can_be_opened(value: Any, others: Sequence[Any], *, depth: int) -> bool:
+def _can_be_opened(value: object, others: Sequence[object], *, depth: int) -> bool:
     """Return whether parts of a value may be left open: all trials have the same kind of thing."""
     if depth >= _MAX_DEPTH or not value:
         return False
@@ -302,7 +303,12 @@ def _can_be_opened(value: Any, others: Sequence[Any], *, depth: int) -> bool:
 
 
 def _part(
-    key: str, path: tuple[str | int, ...], value: Any, others: Sequence[Any], *, known: KnownValues
+    key: str,
+    path: tuple[str | int, ...],
+    value: Any,
+    others: Sequence[object],
+    *,
+    known: KnownValues,
 ) -> ValuePart:
     name = next((str(step) for step in reversed(path) if isinstance(step, str)), "")
     if any(not _same(value, other) for other in others):
@@ -316,13 +322,13 @@ def _part(
     return ValuePart(key, path, matcher, doubt, is_optional)
 
 
-def _same(value: Any, other: Any) -> bool:
+def _same(value: object, other: object) -> bool:
     if value is ABSENT or other is ABSENT:
         return value is other
     return equal(value, other)
 
 
-def can_be_written(value: Any) -> bool:
+def can_be_written(value: Json) -> bool:
     """Return whether a value, written as a matcher, means itself."""
     if isinstance(value, dict) and not value.keys().isdisjoint(MATCHER_KEYS):
         return False
@@ -333,7 +339,7 @@ def can_be_written(value: Any) -> bool:
     return True
 
 
-def compose_matchers(parts: Sequence[ValuePart], kept: Collection[str]) -> dict[str, Any]:
+def compose_matchers(parts: Sequence[ValuePart], kept: Collection[str]) -> dict[str, object]:
     """Return matchers by name that expect the parts that are kept; what has none is left out."""
     by_name: dict[str, list[ValuePart]] = {}
     for part in parts:
@@ -345,7 +351,7 @@ def compose_matchers(parts: Sequence[ValuePart], kept: Collection[str]) -> dict[
     }
 
 
-def _join_parts(parts: Sequence[ValuePart], depth: int, kept: Collection[str]) -> Any:
+def _join_parts(parts: Sequence[ValuePart], depth: int, kept: Collection[str]) -> object:
     first = parts[0]
     if len(first.path) == depth:
         return first.matcher if first.key in kept else first.loose
@@ -357,7 +363,7 @@ def _join_parts(parts: Sequence[ValuePart], depth: int, kept: Collection[str]) -
 
 
 def pair_by_likeness(
-    ours: Sequence[T], theirs: Sequence[T], value_of: Callable[[T], Mapping[str, Any]]
+    ours: Sequence[T], theirs: Sequence[T], value_of: Callable[[T], Mapping[str, object]]
 ) -> list[T | None]:
     """Pair each of ours with the most similar of theirs, each of which is used at most once."""
     if max(len(ours), len(theirs)) > _MAX_PAIRED:
@@ -376,7 +382,7 @@ def pair_by_likeness(
     return partners
 
 
-def _count_shared(one: Mapping[str, Any], other: Mapping[str, Any]) -> int:
+def _count_shared(one: Mapping[str, object], other: Mapping[str, object]) -> int:
     """Count what two values have in common."""
     count = 0
     for name, value in one.items():

@@ -8,6 +8,7 @@ from evals_app.engine.basics.journal import WorldState, replay_journal
 from evals_app.engine.record.grade import Evidence, JudgeCall
 from evals_app.engine.record.trial import Cause
 from evals_app.engine.record.view import View
+from fixtures_app.ground.strict_json import Json
 
 Scale = Literal["pass_fail", "1-5", "0-1", "0-10"]
 ITEMS_A_CALL = 40  # of a list, in one question to a judge
@@ -58,10 +59,10 @@ class Requirement:
     where: str = ""
     evidence: Evidence | None = None
 
-    def as_item(self, number: int) -> dict[str, Any]:
+    def as_item(self, number: int) -> dict[str, object]:
         """Return it as the review page shows what a judge ticked off."""
         verdict = {True: "pass", False: "fail", None: "undecided"}[self.is_met]
-        item: dict[str, Any] = {"id": number, "text": self.text, "verdict": verdict}
+        item: dict[str, object] = {"id": number, "text": self.text, "verdict": verdict}
         if self.is_absent:
             item["note"] = "Nothing in the conversation bears on it."
         if self.evidence is not None:
@@ -258,7 +259,7 @@ class RunCode(Protocol):
     """
 
     async def __call__(
-        self, reference: str, argument: Mapping[str, Any], *, timeout_s: float
+        self, reference: str, argument: Mapping[str, Json], *, timeout_s: float
     ) -> Any: ...
 
 

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from evals_app.engine.record.trial import Attempt, Cause
 from evals_app.engine.record.usage import UNKNOWN_USAGE, Usage
+from fixtures_app.ground.strict_json import JsonObject
 
 
 class GradeStatus(StrEnum):
@@ -74,14 +75,14 @@ class JudgeCall:
     waited_ms: float = 0.0
     first_token_ms: float | None = None
     request_id: str | None = None
-    sent: dict[str, Any] = field(default_factory=dict)
+    sent: dict[str, object] = field(default_factory=dict)
     is_replayed: bool = False
     is_reused: bool = False
     fingerprint: str = ""
-    logprobs: tuple[dict[str, Any], ...] = ()
+    logprobs: tuple[dict[str, object], ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        dumped: dict[str, Any] = _adapter().dump_python(self, mode="json")
+    def to_json(self) -> JsonObject:
+        dumped: JsonObject = _adapter().dump_python(self, mode="json")
         return dumped
 
 
@@ -105,15 +106,15 @@ class Grade:
     highest: float | None = None
 
     @classmethod
-    def hit(cls, reason: str, **details: Any) -> Self:
+    def hit(cls, reason: str, **details: object) -> Self:
         return cls(1.0, True, reason, details=details)  # noqa: FBT003 - score, then verdict
 
     @classmethod
-    def miss(cls, reason: str, **details: Any) -> Self:
+    def miss(cls, reason: str, **details: object) -> Self:
         return cls(0.0, False, reason, cause=Cause.ASSERTION, details=details)  # noqa: FBT003
 
     @classmethod
-    def of_score(cls, score: float, reason: str, **details: Any) -> Self:
+    def of_score(cls, score: float, reason: str, **details: object) -> Self:
         """Return a score without a verdict; the assertion's threshold decides, if it has one."""
         return cls(min(1.0, max(0.0, score)), None, reason, details=details)
 
@@ -122,7 +123,7 @@ class Grade:
         return cls(None, None, reason, GradeStatus.NOT_APPLICABLE)
 
     @classmethod
-    def without_result(cls, cause: Cause, reason: str, **details: Any) -> Self:
+    def without_result(cls, cause: Cause, reason: str, **details: object) -> Self:
         return cls(None, None, reason, GradeStatus.UNGRADED, cause, details=details)
 
     @classmethod

@@ -1,7 +1,6 @@
 """Errors in the results of tools."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from evals_app.engine.record.trial import ToolCall
 from fixtures_app.ground.quoting import json_text
@@ -20,7 +19,7 @@ def error_of(call: ToolCall) -> str | None:
     return message if isinstance(message, str) and message else json_text(error, _RESULT_CHARS)
 
 
-def mcp_error(result: Any) -> str | None:
+def mcp_error(result: object) -> str | None:
     """Return the error of a result in MCP's shape; None if it is not one, or none is flagged."""
     if not isinstance(result, Mapping):
         return None

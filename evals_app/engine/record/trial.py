@@ -200,7 +200,7 @@ class Trial:
     context_params: dict[str, Any] = field(default_factory=dict)
     history: tuple[Message, ...] = ()
     turns: tuple[TurnRecord, ...] = ()
-    world_changes: dict[str, Any] = field(default_factory=dict)
+    world_changes: dict[str, object] = field(default_factory=dict)
     world_journal: tuple[dict[str, Any], ...] = ()
     failure: Failure | None = None
     warnings: tuple[str, ...] = ()
@@ -252,5 +252,5 @@ class Trial:
         return dumped
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Trial":
+    def from_json(cls, data: Mapping[str, object]) -> "Trial":
         return _adapter().validate_python(data)

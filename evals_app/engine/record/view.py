@@ -23,7 +23,7 @@ class View:
     whole_text: bool = False
     context: tuple[str, ...] | None = None
     retrieval_context: tuple[str, ...] | None = None
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def reply(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Protocol
 
 from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.judging import Recipe
@@ -41,7 +41,7 @@ class StoredConversation:
     """A conversation that is graded again, and answers of judges that need not be paid for twice."""
 
     trial: Trial
-    answers: Sequence[Mapping[str, Any]] = ()
+    answers: Sequence[Mapping[str, object]] = ()
 
 
 @dataclass(frozen=True, slots=True)

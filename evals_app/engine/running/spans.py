@@ -18,6 +18,7 @@ from evals_app.engine.record.tool_results import mcp_error
 from evals_app.engine.record.trial import Chunk, Message, ToolCall, Trial, TurnRecord
 from evals_app.engine.record.usage import Usage, total_usage
 from evals_app.engine.specs.base_spec import MAX_INTEGER
+from fixtures_app.ground.strict_json import Json, JsonObject
 
 _NS_IN_MS = 1_000_000
 _MAX_OF_A_NAME = 200  # characters
@@ -66,7 +67,7 @@ class AgentSpan:
     attributes: dict[str, Any]
     error: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return asdict(self)
 
     @property
@@ -101,7 +102,7 @@ class AgentSpan:
         """Return the first of these attributes that it has; None if it has none."""
         return next((self.attributes[name] for name in names if name in self.attributes), None)
 
-    def read(self, names: Iterable[str]) -> Any:
+    def read(self, names: Iterable[str]) -> object:
         """Return the first of these attributes; JSON in a text is read."""
         value = self.first(names)
         return tool_result(self.name, json_or_text(value) if isinstance(value, str) else value)
@@ -284,7 +285,7 @@ def _name_of(span: AgentSpan) -> str:
     return f"{name}"[:_MAX_OF_A_NAME]
 
 
-def _call(span: AgentSpan, asked: Mapping[str, dict[str, Any]]) -> ToolCall:
+def _call(span: AgentSpan, asked: Mapping[str, JsonObject]) -> ToolCall:
     """Return the call that a span notes; `asked` has what models asked for, by the ids of calls."""
     name = _name_of(span)
     result, call_id, error = _outcome(span.read(_RESULTS))
@@ -302,7 +303,7 @@ def _call(span: AgentSpan, asked: Mapping[str, dict[str, Any]]) -> ToolCall:
     )
 
 
-def _arguments(span: AgentSpan) -> Any:
+def _arguments(span: AgentSpan) -> Json:
     """Return the arguments of a call: an object, or what is written instead of one."""
     written = span.first(_ARGUMENTS)
     value = span.read(_ARGUMENTS)
@@ -319,7 +320,7 @@ def _arguments(span: AgentSpan) -> Any:
     return {str(key): part for key, part in value.items()}
 
 
-def _outcome(result: Any) -> tuple[Any, str | None, str | None]:
+def _outcome(result: Any) -> tuple[object, str | None, str | None]:
     """Take a result out of LangChain's message around it; also return the call's id and its error."""
     match result:
         case {"output": output} if result.keys() <= {"output", "kwargs"}:  # OpenLLMetry's
@@ -345,9 +346,9 @@ def _asks_for_tools(span: AgentSpan) -> bool:
     return has_reason or bool(_requested_arguments([span]))
 
 
-def _requested_arguments(spans: Iterable[AgentSpan]) -> dict[str, dict[str, Any]]:
+def _requested_arguments(spans: Iterable[AgentSpan]) -> dict[str, JsonObject]:
     """Return the arguments with which models asked for calls, by the ids of the calls."""
-    asked: dict[str, dict[str, Any]] = {}
+    asked: dict[str, JsonObject] = {}
     for span in spans:
         for name, call_id in span.attributes.items():
             if name.startswith("llm.output_messages.") and name.endswith(".tool_call.id"):
@@ -374,7 +375,7 @@ def _documents(span: AgentSpan) -> Iterator[Chunk]:
             )
 
 
-def _numbered_documents(attributes: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _numbered_documents(attributes: Mapping[str, object]) -> Iterator[JsonObject]:
     """Return the documents of OpenInference: retrieval.documents.0.document.content, and so on."""
     found: dict[int, dict[str, Any]] = {}
     for name, value in attributes.items():

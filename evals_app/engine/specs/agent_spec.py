@@ -100,7 +100,7 @@ class ScriptedCall(Spec):
     """A tool call that a scripted rule makes."""
 
     tool: Name = Field(description="One of the agent's tools.")
-    args: dict[str, Any] = Field(
+    args: dict[str, object] = Field(
         default_factory=dict, description="May contain {{input}} and {{result.N.path}}."
     )
 
@@ -183,7 +183,7 @@ class AgentSpec(Spec):
 
     @classmethod
     def __get_pydantic_core_schema__(
-        cls, source: Any, handler: GetCoreSchemaHandler
+        cls, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         if cls is not AgentSpec:
             return handler(source)
@@ -243,7 +243,7 @@ class AgentSpec(Spec):
     @model_validator(mode="wrap")
     @classmethod
     def _fits_its_driver(
-        cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+        cls, data: object, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
     ) -> Self:
         errors = list[InitErrorDetails]()
         if isinstance(data, dict):
@@ -263,7 +263,7 @@ class AgentSpec(Spec):
         return spec
 
     @classmethod
-    def _misfits(cls, written: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
+    def _misfits(cls, written: Mapping[str, object]) -> Iterator[InitErrorDetails]:
         """Yield errors for the key that the driver needs, and for keys that it does not use."""
         driver = written.get("driver", "model")
         key, example = cls.needed
@@ -281,7 +281,7 @@ class AgentSpec(Spec):
 
     def _conflicts(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:
         """Yield errors for what is valid alone, but not together."""
-        raise NotImplementedError  # only its drivers have instances
+        yield from ()
 
 
 _MODEL: Any = {
@@ -576,7 +576,7 @@ DRIVERS: Mapping[str, type[AgentSpec]] = {
 OUTSIDE = frozenset(name for name, spec in DRIVERS.items() if issubclass(spec, OutsideAgent))
 
 
-def _read(data: Any, read: ValidatorFunctionWrapHandler) -> Any:
+def _read(data: object, read: ValidatorFunctionWrapHandler) -> object:
     """Read an agent by its driver. The places of errors are those in files, without its name."""
     try:
         return read({"driver": "model"} | data if isinstance(data, dict) else data)
@@ -587,7 +587,7 @@ def _read(data: Any, read: ValidatorFunctionWrapHandler) -> Any:
         raise ValidationError.from_exception_data("AgentSpec", errors) from None
 
 
-def abilities_of(driver: str, tools: Sequence[Any]) -> Abilities:
+def abilities_of(driver: str, tools: Sequence[object]) -> Abilities:
     """Return what an agent can do by its driver and its tools, as specs or as stored."""
     if driver in OUTSIDE:
         return Abilities()
@@ -606,7 +606,7 @@ def misplaced_keys(written: Mapping[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def _is_default(info: FieldInfo, value: Any) -> bool:
+def _is_default(info: FieldInfo, value: object) -> bool:
     default = info.get_default(call_default_factory=True)
     if isinstance(default, BaseModel) and isinstance(value, dict):
         return value.items() <= default.model_dump().items()

@@ -15,6 +15,7 @@ from evals_app.engine.basics.errors import ConfigurationError
 from evals_app.engine.basics.office_text import DocumentError, text_of
 from evals_app.engine.record.trial import ShownFile, Trial
 from evals_app.engine.specs.base_spec import Spec
+from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import near
 
 MAX_FILES = 10  # of one turn
@@ -181,7 +182,7 @@ class FileSpec(Spec):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_path(cls, data: Any) -> Any:
+    def _from_path(cls, data: Json) -> object:
         return {"path": data} if isinstance(data, str) else data
 
     @model_serializer(mode="wrap")

@@ -24,6 +24,7 @@ from evals_app.engine.network.key_places import header_problem
 from evals_app.engine.specs.base_spec import Name, Slug, Spec, Template, Variable
 from fixtures_app.ground.schema_problems import schema_problems
 from fixtures_app.ground.spec_errors import error_at, taken_apart
+from fixtures_app.ground.strict_json import JsonObject
 
 MAX_HEADERS = 50
 ARGUMENT = re.compile(r"(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}(?!\})")
@@ -51,7 +52,7 @@ class FromEnvironment(Spec):
 HeaderValue = Annotated[str, Field(max_length=4000)] | FromEnvironment
 
 
-def _headers(written: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+def _headers(written: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
     # A key in a header is always reported, even if other errors exist.
     items = written.items() if isinstance(written, dict) else ()
     problems = {
@@ -74,7 +75,7 @@ def _headers(written: Any, handler: ValidatorFunctionWrapHandler, info: Validati
 
 
 def _header_problem(
-    name: str, value: Any, headers: Mapping[Any, Any], *, is_new: bool
+    name: str, value: object, headers: Mapping[object, object], *, is_new: bool
 ) -> str | None:
     if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", name):
         return "The name of a header consists of letters, digits and hyphens, for example X-Tenant."
@@ -115,7 +116,7 @@ def looks_secret(name: str, text: str) -> bool:
     return bool(_SECRETIVE.search(name) or _LOOKS_LIKE_A_KEY.match(text))
 
 
-def _variable_in(written: Any) -> str:
+def _variable_in(written: object) -> str:
     """Return the variable that is named; empty if it is not a valid name, which is refused elsewhere."""
     name = written.get("env") if isinstance(written, dict) else None
     return name if isinstance(name, str) and re.fullmatch(r"\w+", name) else ""
@@ -165,7 +166,7 @@ def host_problem(url: str) -> str | None:
     return None
 
 
-def _schema_problem(schema: dict[str, Any]) -> str | None:
+def _schema_problem(schema: JsonObject) -> str | None:
     if problems := schema_problems(schema):
         return str(problems[0])
     if schema.get("type") != "object":
@@ -173,7 +174,7 @@ def _schema_problem(schema: dict[str, Any]) -> str | None:
     return None
 
 
-def _variables_problem(value: Any) -> str | None:
+def _variables_problem(value: object) -> str | None:
     return next(filter(None, map(unknown_variable, texts_in(value))), None)
 
 
@@ -318,7 +319,7 @@ class McpTools(Spec):
         return {f"{self.mcp}.{tool}": tool for tool in self.tools}
 
 
-def _kind_of_tool(written: Any) -> str:
+def _kind_of_tool(written: object) -> str:
     if isinstance(written, dict):
         if "mcp" in written:
             return "mcp tools"
@@ -340,7 +341,7 @@ AnyTool = Annotated[
 ]
 
 
-def looks_up(tool: Any) -> bool:
+def looks_up(tool: object) -> bool:
     """Return whether a tool looks up knowledge outside fixtures."""
     if isinstance(tool, dict):
         return bool(tool.get("retrieval"))

@@ -14,6 +14,7 @@ from evals_app.engine.specs.base_spec import Spec
 from fixtures_app.ground.json_paths import parse_path
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
 from fixtures_app.ground.spec_errors import error_at
+from fixtures_app.ground.strict_json import JsonObject
 from fixtures_app.ground.words import near
 
 AGENT_SESSION = "{{agent_session_id}}"  # what the agent calls the conversation, read from its reply
@@ -25,7 +26,7 @@ SENT = (
 )
 
 
-def sent_keys(body: Any) -> Iterator[str]:
+def sent_keys(body: object) -> Iterator[str]:
     """Yield what a request asks for: the first key of each variable in it.
 
     Raises:
@@ -36,7 +37,7 @@ def sent_keys(body: Any) -> Iterator[str]:
             yield str((parse_path(name) or ("",))[0])
 
 
-def _body_problem(body: dict[str, Any]) -> str | None:
+def _body_problem(body: JsonObject) -> str | None:
     if is_too_deep(body):
         return f"This is {TOO_DEEP}."
     try:

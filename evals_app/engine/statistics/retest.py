@@ -19,6 +19,7 @@ from evals_app.engine.statistics.comparison import (
     match_cases,
 )
 from evals_app.engine.statistics.rates import fisher_exact
+from fixtures_app.ground.strict_json import JsonObject
 
 ENOUGH_TRIALS = 3  # of a case: with fewer, runs miss many cases that got worse
 MIN_GAP = 0.15  # of two pass rates; below it more trials would hardly find a difference
@@ -127,7 +128,7 @@ class Suspect:
             return Finding.WAS_FLAKY
         return Finding.CANNOT_TELL
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return asdict(self)
 
     @classmethod

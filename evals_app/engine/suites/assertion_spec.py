@@ -19,6 +19,7 @@ from evals_app.engine.graders import ALIASES, GRADERS, GROUPS, Grader, named_typ
 from evals_app.engine.graders.kit.base import Need
 from evals_app.engine.specs.base_spec import SHARE, JudgeRef, ModelSpec, Spec
 from fixtures_app.ground.spec_errors import error_at, message_of
+from fixtures_app.ground.strict_json import Json, JsonObject
 from fixtures_app.ground.words import near
 
 Loc = tuple[int | str, ...]
@@ -153,7 +154,7 @@ class AssertionSpec(Spec):
     @model_validator(mode="wrap")
     @classmethod
     def _from_flat(
-        cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+        cls, data: object, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
     ) -> Self:
         if not isinstance(data, dict) or isinstance(data.get("grader"), Grader):
             return handler(data)
@@ -177,7 +178,7 @@ class AssertionSpec(Spec):
             raise ValidationError.from_exception_data(cls.__name__, errors)
         return spec
 
-    def _misfits(self, data: dict[str, Any]) -> list[InitErrorDetails]:
+    def _misfits(self, data: JsonObject) -> list[InitErrorDetails]:
         """Refuse common keys that this type would ignore."""
         grader_class = GRADERS[self.type]
         wrong = []
@@ -198,7 +199,7 @@ class AssertionSpec(Spec):
     @model_serializer(mode="wrap")
     def _to_flat(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         dumped: dict[str, Any] = handler(self)
-        options: dict[str, Any] = dumped.pop("grader", {})
+        options: JsonObject = dumped.pop("grader", {})
         kind = {"type": self.type}
         name = {"name": dumped.pop("name")} if "name" in dumped else {}
         dumped.pop("type", None)
@@ -219,7 +220,7 @@ def _details(exc: ValidationError, model: type[Spec]) -> list[InitErrorDetails]:
     return details
 
 
-def _resolve_type(data: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _resolve_type(data: JsonObject) -> tuple[Json, JsonObject]:
     """Return the type that is meant, and its options with those that its alias implies."""
     options = {key: value for key, value in data.items() if key not in COMMON_KEYS}
     written, kind = data.get("type"), named_type(data)
@@ -236,7 +237,7 @@ def _resolve_type(data: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     return kind, options
 
 
-def _grader_class(kind: Any) -> type[Grader]:
+def _grader_class(kind: object) -> type[Grader]:
     if isinstance(kind, str) and kind in GRADERS:
         return GRADERS[kind]
     known = [*GRADERS, *ALIASES, *GROUPS]

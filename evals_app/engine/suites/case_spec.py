@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, FiniteFloat, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
@@ -118,7 +118,7 @@ class TurnSpec(Spec):
         description="Best first. By default, what the agent's tools found.",
         max_length=MAX_PASSAGES,
     )
-    config: Annotated[dict[str, Any], refuse_if(json_problem)] = Field(
+    config: Annotated[dict[str, object], refuse_if(json_problem)] = Field(
         default_factory=dict,
         title="Extra data for code checks",
         description="Any JSON object that your own checks by code need.",

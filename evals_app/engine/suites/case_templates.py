@@ -4,11 +4,10 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from evals_app.engine.suites.case_spec import CaseSpec
 
-Written = dict[str, Any]
+Written = dict[str, object]
 
 _READS = frozenset({"check", "fetch", "find", "get", "list", "look", "query", "read", "search"})
 _CHANGES = frozenset(

@@ -271,7 +271,7 @@ class SuiteSpec(Spec):
 
     @model_validator(mode="before")
     @classmethod
-    def _name_rows(cls, data: Any) -> Any:
+    def _name_rows(cls, data: Any) -> object:
         cases = data.get("cases") if isinstance(data, dict) else None
         if not isinstance(cases, list):
             return data

@@ -11,6 +11,7 @@ from evals_app.engine.statistics.rates import at_least
 from evals_app.engine.statistics.scored_reasons import without_score
 from evals_app.engine.statistics.trust import ONLY_INFORMS
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
+from fixtures_app.ground.strict_json import JsonObject
 
 NOT_GRADED = frozenset({GradeStatus.UNGRADED, GradeStatus.ERROR})
 
@@ -209,7 +210,7 @@ def summarized_checks(part: str, checks: Iterable[Any]) -> list[Any]:
 
 def execution_summary(
     trial: Trial, graded: Sequence[GradedAssertion], decision: Decision
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return which kinds of criteria passed: true, false, or null where none is set."""
     judged = summarized_checks("response_criteria_passed", graded)
     reasons = [g.grade.reason for g in judged if _is_passed(g) is False]

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from evals_app.engine.graders import JudgedGrader
 from evals_app.engine.graders.judged import Rubric
@@ -48,7 +47,7 @@ def judged_criterion_of(
     )
 
 
-def digest_of(content: Any) -> str:
+def digest_of(content: object) -> str:
     """Return a digest of plain data."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]

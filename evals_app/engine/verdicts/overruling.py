@@ -72,10 +72,10 @@ def passes(score: float, *, kind: str, threshold: float | None) -> bool:
     return at_least(score, _MIDDLE if threshold is None else threshold)
 
 
-def bullets(details: Mapping[str, Any]) -> dict[int, bool | None]:
+def bullets(details: Mapping[str, object]) -> dict[int, bool | None]:
     """Return the verdicts of a rubric's bullets by number, None if open; empty for another grade."""
     items = details.get("items") if details.get("scale") == "rubric" else None
-    met: dict[Any, bool] = {"pass": True, "fail": False}
+    met: dict[object, bool] = {"pass": True, "fail": False}
     return {
         item["id"]: met.get(item["verdict"])
         for item in (items if isinstance(items, list) else ())

@@ -7,7 +7,6 @@ import asyncio
 import secrets
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 
 from evals_app.engine.agents.external.http import HttpSession
 from evals_app.engine.agents.external.outside import Outside
@@ -35,7 +34,7 @@ def _web(keys: Mapping[str, str]) -> Web:
 
 
 async def send_once(
-    url: str, *, body: Any, headers: Mapping[str, str], keys: Mapping[str, str]
+    url: str, *, body: object, headers: Mapping[str, str], keys: Mapping[str, str]
 ) -> str:
     """Return a server's answer to a body, or to the usual request if there is none.
 

@@ -96,7 +96,7 @@ class HttpSession:
                 retries += 1
 
     async def _ask_once(
-        self, exchange: Exchange, body: Any, headers: Mapping[str, str]
+        self, exchange: Exchange, body: object, headers: Mapping[str, str]
     ) -> AgentReply | WebAnswer:
         """Send the message once; return the reply, or an answer that says why there is none."""
         sending = self._web.sending(
@@ -190,7 +190,7 @@ class HttpSession:
             return read_at_places(answer.text, places)
         return _json_reply(answer)
 
-    def _body(self, exchange: Exchange) -> Any:
+    def _body(self, exchange: Exchange) -> object:
         if self._agent.protocol == "openai-chat":
             return self._chat(self._outside.request(exchange))
         body = self._agent.request
@@ -203,7 +203,7 @@ class HttpSession:
         exchange.notes.extend(warnings)
         return filled
 
-    def _chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _chat(self, request: Mapping[str, Any]) -> dict[str, object]:
         messages = [*request["history"], {"role": "user", "content": request["input"]}]
         if self._setting.system_prompt:
             messages.insert(0, {"role": "system", "content": self._setting.system_prompt})

@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import quote, urljoin
 
 from evals_app.engine.agents.session import Exchange
@@ -142,7 +141,7 @@ class AgentJob:
         return WebAnswer(answer.status, json.dumps(found), "application/json")
 
 
-def _json_of(answer: WebAnswer) -> Any:
+def _json_of(answer: WebAnswer) -> object:
     try:
         return json.loads(answer.text)
     except (ValueError, RecursionError):

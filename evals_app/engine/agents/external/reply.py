@@ -35,6 +35,7 @@ from evals_app.engine.specs.base_spec import MAX_INTEGER
 from fixtures_app.ground.json_paths import path_text
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
 from fixtures_app.ground.quoting import cut_middle, json_text
+from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import near, nearest
 
 RETRIEVED = "retrieved"  # the tool that brought the sources of an agent that reports no calls
@@ -51,7 +52,7 @@ _SUBJECT = re.compile(r"^(Value error, |(Input|String|List) (?=should))")
 _AFTERTHOUGHT = re.compile(r" (or instance of \w+|after validation.*)$")
 
 
-def _number_as_text(value: Any) -> Any:
+def _number_as_text(value: Json) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -68,14 +69,14 @@ class _Part(BaseModel):
 
 class _Call(_Part):
     name: _Name
-    args: dict[str, Any] | None = None
+    args: dict[str, object] | None = None
     result: Any = None
     error: Any = None
     duration_ms: _Number | None = None
 
     @model_validator(mode="before")
     @classmethod
-    def _has_args_only(cls, value: Any) -> Any:
+    def _has_args_only(cls, value: Json) -> object:
         if isinstance(value, dict) and value.get("args") is None:
             for name in _ARGS_ELSEWHERE:
                 if name in value:
@@ -108,7 +109,7 @@ class _Reply(_Part):
 
     @field_validator("usage", mode="before")
     @classmethod
-    def _is_unknown(cls, value: Any) -> Any:
+    def _is_unknown(cls, value: Json) -> object:
         return _Usage() if value is None else value
 
 
@@ -180,7 +181,7 @@ def json_noting(text: str, doubled: list[str]) -> Any:
         ValueError, RecursionError: it is not JSON.
     """
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         value = dict(pairs)
         if len(value) < len(pairs):
             counts = Counter(name for name, _ in pairs)
@@ -190,7 +191,7 @@ def json_noting(text: str, doubled: list[str]) -> Any:
     return json.loads(text, object_pairs_hook=once)
 
 
-def read_reply(value: Any) -> AgentReply:
+def read_reply(value: object) -> AgentReply:
     """Read a text, or JSON of the shape above.
 
     Raises:
@@ -223,7 +224,7 @@ def read_reply(value: Any) -> AgentReply:
     )
 
 
-def _text(value: Mapping[str, Any]) -> str:
+def _text(value: Mapping[str, object]) -> str:
     if error := value.get("error"):
         raise reported_error(error)
     for key in _ANSWERS:
@@ -234,12 +235,12 @@ def _text(value: Mapping[str, Any]) -> str:
     raise AgentError(f"The agent's reply has no answer under output. Its keys: {cut_middle(keys)}.")
 
 
-def reported_error(error: Any) -> AgentError:
+def reported_error(error: object) -> AgentError:
     """Return the error for one that the agent itself reports."""
     return AgentError(f"The agent reports an error: {cut_middle(_message_of(error))}")
 
 
-def _message_of(error: Any) -> str:
+def _message_of(error: object) -> str:
     if isinstance(error, Mapping) and "message" in error:
         error = error["message"]
     return error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
@@ -254,7 +255,7 @@ def _cost(usd: float | None) -> Decimal | None:
     return None if usd is None else Decimal(repr(usd)).quantize(_BILLIONTH, ROUND_HALF_EVEN)
 
 
-def _refuse_slips(value: Mapping[str, Any]) -> None:
+def _refuse_slips(value: Mapping[str, object]) -> None:
     """Raise for a misspelt key: checks that depend on its value could pass for no reason."""
     has_answer = not value.keys().isdisjoint(_ANSWERS)
     absent = [key for key in _KEYS if key not in value and not (key in _ANSWERS and has_answer)]
@@ -266,7 +267,7 @@ def _refuse_slips(value: Mapping[str, Any]) -> None:
             )
 
 
-def _doubtful(value: Mapping[str, Any]) -> tuple[str, ...]:
+def _doubtful(value: Mapping[str, object]) -> tuple[str, ...]:
     """Name the keys that are not read and look a little like one that would be."""
     notes = []
     for key in value:

@@ -19,6 +19,7 @@ from fixtures_app.ground.json_paths import (
     parse_path,
     path_text,
 )
+from fixtures_app.ground.strict_json import JsonObject
 
 MAX_PLACES = 30
 
@@ -74,12 +75,12 @@ class CallsPlace:
         return [str(place.value) for call in self.place.value for place in _at(call, path)]
 
 
-def _at(value: Any, path: Steps) -> Iterator[ReplyPlace]:
+def _at(value: object, path: Steps) -> Iterator[ReplyPlace]:
     with suppress(NoSuchPlaceError):
         yield ReplyPlace(path, find(value, path))
 
 
-def _places(value: Any, steps: Steps = ()) -> Iterator[ReplyPlace]:
+def _places(value: object, steps: Steps = ()) -> Iterator[ReplyPlace]:
     """Yield a value and everything inside it; of lists, only the first and last item."""
     if len(path_text(steps)) > MAX_PATH_CHARS:
         return
@@ -93,7 +94,7 @@ def _places(value: Any, steps: Steps = ()) -> Iterator[ReplyPlace]:
             yield from _places(value[-1], (*steps, -1))
 
 
-def merge_events(events: Sequence[Any]) -> Any:
+def merge_events(events: Sequence[object]) -> object:
     """Merge the events of a stream into one value that has all pieces of each place."""
     whole = events[0]
     for event in events[1:]:
@@ -101,7 +102,7 @@ def merge_events(events: Sequence[Any]) -> Any:
     return whole
 
 
-def _with(value: Any, more: Any) -> Any:
+def _with(value: object, more: object) -> object:
     if isinstance(value, dict) and isinstance(more, dict):
         both = {key: _with(value[key], more[key]) for key in value.keys() & more.keys()}
         return {**value, **more, **both}
@@ -114,7 +115,7 @@ def _with(value: Any, more: Any) -> Any:
     return value if more is None else more
 
 
-def texts(value: Any) -> list[ReplyPlace]:
+def texts(value: object) -> list[ReplyPlace]:
     """Return where JSON has texts, the likeliest answer first."""
     calls = guessed_calls(value)
 
@@ -129,7 +130,7 @@ def texts(value: Any) -> list[ReplyPlace]:
     return sorted(texts_in_it, key=rank, reverse=True)[:MAX_PLACES]
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
@@ -143,14 +144,14 @@ def _points(place: ReplyPlace, keys: Sequence[str]) -> int:
     return 4 * (place.key in keys) + 2 * (place.key in _TEXTS) + is_sentence
 
 
-def call_lists(value: Any) -> list[CallsPlace]:
+def call_lists(value: object) -> list[CallsPlace]:
     """Return the lists that may be tool calls, the likeliest first."""
     lists = [place for place in _places(value) if isinstance(place.value, list) and place.value]
     named = [CallsPlace(place, parts) for place in lists if (parts := _parts(place.value[0]))]
     return sorted(named, key=_rank_of_calls, reverse=True)[:MAX_PLACES]
 
 
-def guessed_calls(value: Any) -> CallsPlace | None:
+def guessed_calls(value: object) -> CallsPlace | None:
     """Return the list that most likely has the tool calls; None if none seems to."""
     return next((calls for calls in call_lists(value) if _rank_of_calls(calls)), None)
 
@@ -159,7 +160,7 @@ def _rank_of_calls(calls: CallsPlace) -> int:
     return 2 * (calls.place.key in _CALLS) + ("arguments" in calls.parts)
 
 
-def _parts(call: Any) -> dict[str, str]:
+def _parts(call: object) -> dict[str, str]:
     """Return where a tool call has its parts; empty if it has no name."""
     if not isinstance(call, dict):
         return {}
@@ -183,7 +184,7 @@ def _first(places: Sequence[ReplyPlace], keys: Sequence[str]) -> ReplyPlace | No
     return next((by_key[key] for key in keys if key in by_key), None)
 
 
-def token_places(value: Any) -> dict[str, str]:
+def token_places(value: object) -> dict[str, str]:
     """Return where a reply counts its tokens."""
     numbers = [place for place in _places(value) if type(place.value) is int]
     counted = {
@@ -193,7 +194,7 @@ def token_places(value: Any) -> dict[str, str]:
     return {key: place.path for key, place in counted.items() if place is not None}
 
 
-def messages(body: Any) -> list[ReplyPlace]:
+def messages(body: object) -> list[ReplyPlace]:
     """Return where a request may have the message: texts, and lists of chat messages."""
     chats = [place for place in _places(body) if _is_chat(place.value)]
     single = [
@@ -205,7 +206,7 @@ def messages(body: Any) -> list[ReplyPlace]:
     return sorted([*whole, *single], key=_rank_of_message, reverse=True)[:MAX_PLACES]
 
 
-def _is_chat(value: Any) -> bool:
+def _is_chat(value: object) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
@@ -219,7 +220,7 @@ def _rank_of_message(place: ReplyPlace) -> tuple[int, int]:
     return _points(place, _MESSAGES) - 9 * (place.key in _SESSION), len(place.value)
 
 
-def request_for(body: Mapping[str, Any], message: Steps) -> dict[str, Any] | None:
+def request_for(body: Mapping[str, object], message: Steps) -> JsonObject | None:
     """Return a request with variables for one that was sent; None if it has our own keys."""
     if message == ("input",) and body.keys() <= set(SENT) - {MESSAGES}:
         return None
@@ -231,11 +232,11 @@ def request_for(body: Mapping[str, Any], message: Steps) -> dict[str, Any] | Non
             variables[place.steps] = "{{session_id}}"
     is_list = isinstance(find(dict(body), message), list)
     variables[message] = "{{messages}}" if is_list else "{{input}}"
-    filled: dict[str, Any] = _fill_in(in_texts(dict(body), escape_braces), variables)
+    filled: JsonObject = _fill_in(in_texts(dict(body), escape_braces), variables)
     return filled
 
 
-def _fill_in(value: Any, variables: Mapping[Steps, str], steps: Steps = ()) -> Any:
+def _fill_in(value: object, variables: Mapping[Steps, str], steps: Steps = ()) -> Any:
     if steps in variables:
         return variables[steps]
     if isinstance(value, dict):

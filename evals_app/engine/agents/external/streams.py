@@ -24,6 +24,7 @@ from evals_app.engine.llm.call import MAX_REPLY_BYTES
 from evals_app.engine.specs.wire_spec import Places, StreamSpec
 from fixtures_app.ground.json_paths import NoSuchPlaceError, describe, find, parse_path
 from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list
+from fixtures_app.ground.strict_json import Json, JsonObject
 
 Format = Literal["sse", "ndjson"]
 MAX_STREAM_BYTES = 20 * MAX_REPLY_BYTES  # each piece is wrapped in an event
@@ -194,7 +195,7 @@ class _Events:
             raise reported_error(value)
         return value if isinstance(value, str | dict | list) else event.data
 
-    def _has_text(self, event: Event, value: Any) -> bool:
+    def _has_text(self, event: Event, value: Json) -> bool:
         kind = value.get("type") if isinstance(value, dict) else None
         return not self._text_events or event.name in self._text_events or kind in self._text_events
 
@@ -225,7 +226,7 @@ class OurPieces(_Events):
 
     def __init__(self, text_events: Sequence[str]) -> None:
         super().__init__(text_events)
-        self._found: dict[str, Any] = {}
+        self._found: JsonObject = {}
         self._is_begun = False
         self._is_in_objects = False  # the text, not by itself
 
@@ -294,7 +295,7 @@ class PlacedPieces(_Events):
             raise reported_error(error)
         return has_more
 
-    def _note_text(self, event: Event, value: Any) -> bool:
+    def _note_text(self, event: Event, value: Json) -> bool:
         if not self._has_text(event, value):
             return False
         try:
@@ -311,7 +312,7 @@ class PlacedPieces(_Events):
         self._is_begun = True
         return self._add_text(piece)
 
-    def _note(self, part: str, value: Any) -> bool:
+    def _note(self, part: str, value: object) -> bool:
         """Note what an event has of a part; return whether it is a tool call."""
         try:
             found = find(value, self._paths[part])
@@ -333,7 +334,7 @@ class PlacedPieces(_Events):
         self._found.setdefault(part, []).extend(found)
         return bool(found)
 
-    def _names_a_tool(self, call: Mapping[str, Any]) -> bool:
+    def _names_a_tool(self, call: Mapping[str, object]) -> bool:
         try:
             return find(call, parse_path(self._places.name or "name")) is not None
         except NoSuchPlaceError:

@@ -13,20 +13,21 @@ from evals_app.engine.basics.template import ResolvedText, fill_in, in_texts
 from evals_app.engine.specs.wire_spec import MESSAGES, Places
 from fixtures_app.ground.json_paths import NoSuchPlaceError, describe, find, parse_path
 from fixtures_app.ground.quoting import cut_middle
+from fixtures_app.ground.strict_json import Json, JsonObject
 
 # Places that a reply may lack.
 BESIDE_TEXT = ("tool_calls", "input_tokens", "output_tokens", "session_id")
 
 
 def filled_request(
-    body: Mapping[str, Any], request: Mapping[str, Any]
-) -> tuple[Any, tuple[str, ...]]:
+    body: Mapping[str, object], request: Mapping[str, Any]
+) -> tuple[object, tuple[str, ...]]:
     """Fill the usual request into a body; also return warnings about what the case does not set."""
     message = {"role": "user", "content": request["input"]}
     known = {"files": [], **request, MESSAGES: [*request["history"], message]}
     missing: list[str] = []
 
-    def value_of(name: str) -> Any:
+    def value_of(name: str) -> object:
         try:
             return find(known, parse_path(name))
         except NoSuchPlaceError:
@@ -37,7 +38,7 @@ def filled_request(
     return filled, ResolvedText("", tuple(dict.fromkeys(missing))).warnings("The request")
 
 
-def _in_a_sentence(value: Any) -> str:
+def _in_a_sentence(value: object) -> str:
     return "" if value is None else as_text(value)
 
 
@@ -62,7 +63,9 @@ def read_at_places(text: str, places: Places) -> AgentReply:
     return reply_of(answer, found, places, notes)
 
 
-def reply_of(answer: Any, found: Mapping[str, Any], places: Places, notes: list[str]) -> AgentReply:
+def reply_of(
+    answer: Json, found: Mapping[str, Json], places: Places, notes: list[str]
+) -> AgentReply:
     """Return a reply of what was found at places: its answer, and whatever exists of BESIDE_TEXT.
 
     Raises:
@@ -83,7 +86,7 @@ def reply_of(answer: Any, found: Mapping[str, Any], places: Places, notes: list[
     )
 
 
-def _calls(calls: Any, places: Places, notes: list[str]) -> list[dict[str, Any]] | None:
+def _calls(calls: object, places: Places, notes: list[str]) -> list[JsonObject] | None:
     """Return the calls in our own format; None if they are unknown."""
     if calls is None:
         return None
@@ -95,7 +98,7 @@ def _calls(calls: Any, places: Places, notes: list[str]) -> list[dict[str, Any]]
     return [_call(call, number, places, notes) for number, call in enumerate(calls, 1)]
 
 
-def _call(call: Any, number: int, places: Places, notes: list[str]) -> dict[str, Any]:
+def _call(call: object, number: int, places: Places, notes: list[str]) -> JsonObject:
     arguments = _find_optional(
         call, places.arguments, notes, what="A tool call in the agent's reply"
     )
@@ -106,7 +109,7 @@ def _call(call: Any, number: int, places: Places, notes: list[str]) -> dict[str,
     }
 
 
-def _arguments(written: Any, path: str) -> dict[str, Any]:
+def _arguments(written: object, path: str) -> dict[str, object]:
     """Return arguments, which may be JSON as text; anything but an object becomes one argument."""
     if written in (None, ""):
         return {}
@@ -122,7 +125,7 @@ def _last_key(path: str) -> str:
     return keys[-1] if keys else "arguments"
 
 
-def _at(what: str, value: Any, path: str) -> Any:
+def _at(what: str, value: object, path: str) -> Any:
     try:
         return find(value, parse_path(path))
     except NoSuchPlaceError as error:
@@ -130,7 +133,7 @@ def _at(what: str, value: Any, path: str) -> Any:
 
 
 def _find_optional(
-    value: Any, path: str | None, notes: list[str], *, what: str = "The agent's reply"
+    value: object, path: str | None, notes: list[str], *, what: str = "The agent's reply"
 ) -> Any:
     """Return a value that may be missing; then it is unknown, which is noted."""
     if path is None:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote, urlencode
 
 from evals_app.engine.agents.headers import sent_headers
@@ -37,7 +36,7 @@ class HttpRequests(CheckedTool):
         self._web = web
         self._headers = sent_headers(tool.headers, urls=[tool.url], environ=environ)
 
-    async def _answer(self, args: Mapping[str, Any]) -> Any:
+    async def _answer(self, args: Mapping[str, object]) -> object:
         if problem := self._unusable(args):
             return self._invalid(problem)
         try:
@@ -61,7 +60,7 @@ class HttpRequests(CheckedTool):
             return tool_error("refused", f"The server answered with {answer.problem}")
         return tool_result(self.name, json_or_text(answer.text))
 
-    def _unusable(self, args: Mapping[str, Any]) -> str | None:
+    def _unusable(self, args: Mapping[str, object]) -> str | None:
         """State which argument cannot be part of the path."""
         for name in ARGUMENT.findall(self._tool.url):
             value = args.get(name)
@@ -69,7 +68,7 @@ class HttpRequests(CheckedTool):
                 return f"{name} is required and cannot be {as_text(value)}."
         return None
 
-    def _request(self, args: Mapping[str, Any]) -> tuple[str, Any]:
+    def _request(self, args: Mapping[str, object]) -> tuple[str, object]:
         placed = set(ARGUMENT.findall(self._tool.url))
         url = ARGUMENT.sub(lambda match: quote(as_text(args[match[1]]), safe=""), self._tool.url)
         rest = {name: value for name, value in args.items() if name not in placed}

@@ -54,7 +54,7 @@ class McpTool:
         self._client = client
         self._hidden = hidden
 
-    async def call(self, args: Mapping[str, Any]) -> Any:
+    async def call(self, args: Mapping[str, object]) -> Any:
         try:
             async with asyncio.timeout(CALL_S):
                 result = await self._client.call_tool(self._remote_name, dict(args))
@@ -186,7 +186,7 @@ def _choose_tools(
     ]
 
 
-def _result(name: str, result: "mcp_types.CallToolResult") -> Any:
+def _result(name: str, result: "mcp_types.CallToolResult") -> object:
     texts = [getattr(part, "text", None) or f"[{part.type}]" for part in result.content]
     text = "\n".join(texts)
     if len(text) > MAX_RESULT_CHARS:

@@ -19,6 +19,7 @@ from evals_app.engine.record.tool_results import mcp_error
 from evals_app.engine.record.trial import Chunk, ToolCall
 from evals_app.engine.record.world import Tool, World
 from evals_app.engine.specs.tool_spec import AnyTool, CannedTool, HttpTool, McpTools
+from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import near
 
 
@@ -38,7 +39,7 @@ class CannedAnswers(CheckedTool):
         super().__init__(tool)
         self._rules = tool.rules
 
-    async def _answer(self, args: Mapping[str, Any]) -> Any:
+    async def _answer(self, args: Mapping[str, Json]) -> object:
         for rule in self._rules:
             if not mismatches(rule.when, args, exact=False):
                 if rule.error is not None:
@@ -80,7 +81,7 @@ class Toolbox:
             is_retrieval=path is not None,
         )
 
-    async def _result(self, name: str, args: Mapping[str, Any]) -> Any:
+    async def _result(self, name: str, args: Mapping[str, Json]) -> object:
         if name in self._own:
             return await self._own[name].call(args)
         if name in self.tools:
@@ -119,7 +120,7 @@ async def open_toolbox(
         yield Toolbox(names, world=world, own=own)
 
 
-def _chunks(result: Any, path: str) -> tuple[Chunk, ...]:
+def _chunks(result: object, path: str) -> tuple[Chunk, ...]:
     for step in path.split("."):
         result = result.get(step) if isinstance(result, Mapping) else None
     if not isinstance(result, list):
@@ -131,7 +132,7 @@ def _chunks(result: Any, path: str) -> tuple[Chunk, ...]:
     )
 
 
-def _error_of(result: Any) -> str | None:
+def _error_of(result: object) -> str | None:
     error = result.get("error") if isinstance(result, Mapping) else None
     if isinstance(error, Mapping) and "message" in error:
         return str(error["message"])

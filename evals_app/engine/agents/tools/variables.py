@@ -20,7 +20,7 @@ class Variables:
         agent_name: str,
         now: str,
         channel: str | None = None,
-        params: Mapping[str, Any] | None = None,
+        params: Mapping[str, object] | None = None,
     ) -> None:
         self._known: dict[str, Any] = {"agent_name": agent_name, "now": now, "channel": channel}
         self._params = dict(params or {})
@@ -40,7 +40,7 @@ class Variables:
         params = {name: _quote_values(value) for name, value in self._params.items()}
         return self._note_missing(resolve(url, **known, params=params))
 
-    def json(self, value: Any) -> Any:
+    def json(self, value: object) -> object:
         """Fill them into every text inside lists and mappings."""
         return in_texts(value, self.text)
 
@@ -52,7 +52,7 @@ class Variables:
         """Return a tool with its texts filled in."""
         if not isinstance(tool, OwnTool):
             return tool
-        changes: dict[str, Any] = {"description": self.text(tool.description)}
+        changes: dict[str, object] = {"description": self.text(tool.description)}
         if isinstance(tool, CannedTool):
             changes["rules"] = [
                 rule.model_copy(
@@ -76,5 +76,5 @@ class Variables:
         return re.sub(r"[^ -~]", "?", self.text(text))
 
 
-def _quote_values(value: Any) -> Any:
+def _quote_values(value: object) -> Any:
     return quote(value, safe="") if isinstance(value, str) else value

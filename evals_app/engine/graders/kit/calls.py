@@ -14,6 +14,7 @@ from evals_app.engine.record.trial import Cause, ToolCall, TurnRecord
 from evals_app.engine.record.view import View
 from evals_app.engine.specs.inventory import CheckedName
 from fixtures_app.ground.quoting import cut_middle, join_list, json_text, times
+from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import nearest
 
 _NAME_CHARS = 80
@@ -21,7 +22,7 @@ _DETAILED = 20
 _TAKE_TYPES = frozenset({"entity.query", "entity.create"})  # of the tools that worlds have
 
 
-def _trim_call(name: Any, info: ValidationInfo) -> Any:
+def _trim_call(name: Json, info: ValidationInfo) -> object:
     return name.strip() if isinstance(name, str) and not is_frozen(info) else name
 
 
@@ -100,7 +101,7 @@ def _suggestion(name: str, called: Iterable[str], view: View) -> str:
 
 
 def checked_names(
-    tool: str, args: Mapping[str, Any], loc: tuple[str | int, ...]
+    tool: str, args: Mapping[str, object], loc: tuple[str | int, ...]
 ) -> Iterator[CheckedName]:
     """Find the arguments that a call is to pass, and the entity types among their values."""
     for name, matcher in args.items():

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from evals_app.engine.graders.kit.expected_changes import (
     ExpectedEntity,
@@ -29,7 +28,7 @@ class Match:
     changes: list[WorldChange]
     nearest: tuple[WorldChange, list[str]] | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         nearest = self.nearest and {"change": str(self.nearest[0]), "differs": self.nearest[1]}
         return {
             "expected": str(self),

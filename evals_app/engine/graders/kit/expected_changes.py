@@ -93,7 +93,7 @@ class WorldChange:
                 return f"{row['id']} ({join_list(turned)})"
 
 
-def _link_text(name: str, values: tuple[Any, Any]) -> str:
+def _link_text(name: str, values: tuple[object, object]) -> str:
     old, new = ("nothing" if value is ABSENT else json_text(value, _SHOWN) for value in values)
     return f"{name}: {old} → {new}"
 
@@ -223,7 +223,7 @@ class ExpectedLink(Spec):
         return " → ".join(self._ends_by_name.get(key, "any") for key in ("from", "type", "to"))
 
 
-def _operands(matcher: Any) -> int:
+def _operands(matcher: object) -> int:
     if isinstance(matcher, dict) and list(matcher) == ["any_of"]:
         return sum(map(_operands, matcher["any_of"]))
     return 1

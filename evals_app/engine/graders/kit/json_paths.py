@@ -67,7 +67,7 @@ def graded_text(grader: Grader, view: View) -> GradedText | Grade:
     if text is None:
         reason = f"{path} is {describe(value)}; expected a text, a number, true or false."
         return _failed_grade(grader, reason, path)
-    notes: dict[str, Any] = {"response_path": path}
+    notes: dict[str, object] = {"response_path": path}
     if document.is_fenced:
         notes["is_fenced"] = True
     return too_long(text, grader.most_bytes) or GradedText(text, notes)

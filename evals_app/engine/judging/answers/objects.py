@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from evals_app.engine.judging.answers.asking import UnreadableAnswerError
 from fixtures_app.ground.nesting import is_too_deep
 from fixtures_app.ground.quoting import cut_middle, in_quotes
-from fixtures_app.ground.strict_json import read_strictly
+from fixtures_app.ground.strict_json import JsonObject, read_strictly
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -33,13 +33,13 @@ class StrictReply(BaseModel):
 
 
 @cache
-def reply_schema(model: type[StrictReply]) -> dict[str, Any]:
+def reply_schema(model: type[StrictReply]) -> JsonObject:
     """Return the JSON Schema of a reply in the words that all model APIs know."""
     schema = model.model_json_schema()
     return _plain(schema, schema.get("$defs", {}))
 
 
-def _plain(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+def _plain(schema: dict[str, Any], definitions: dict[str, Any]) -> JsonObject:
     if reference := schema.get("$ref"):
         return _plain(definitions[reference.rpartition("/")[2]], definitions)
     plain = {key: value for key, value in schema.items() if key in _SENT}
@@ -52,7 +52,7 @@ def _plain(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any
     return plain
 
 
-def read_object(text: str) -> dict[str, Any]:
+def read_object(text: str) -> JsonObject:
     """Read the last JSON object of a reply; one inside another is part of that.
 
     A judge may quote what it grades, and that may look like a verdict. So an object that is broken
@@ -81,7 +81,7 @@ def last_object(text: str) -> dict[str, Any] | None:
     return None
 
 
-def validate_answer(model: type[M], data: dict[str, Any]) -> M:
+def validate_answer(model: type[M], data: JsonObject) -> M:
     """Validate an answer.
 
     Raises:
@@ -113,7 +113,7 @@ def _in_words(error: ErrorDetails) -> str:
     return f"{part} was {given}, which is not what was asked for"
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
+def _objects(text: str) -> Iterator[JsonObject]:
     """Yield the objects in a text that are not inside each other, in linear time.
 
     Raises:
@@ -164,7 +164,7 @@ def _end(text: str, start: int) -> int | None:
     return None
 
 
-def _object(text: str) -> dict[str, Any] | None:
+def _object(text: str) -> JsonObject | None:
     try:
         value = read_strictly(text)
     except (ValueError, RecursionError):

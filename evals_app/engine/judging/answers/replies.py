@@ -24,6 +24,7 @@ from evals_app.engine.judging.answers.objects import (
 from evals_app.engine.judging.answers.verdict import MAX_CHARS, SCRIPTED_CRITIQUE
 from evals_app.engine.judging.text.transcript import cut
 from evals_app.engine.record.grade import Evidence
+from fixtures_app.ground.strict_json import JsonObject
 
 UNDECIDED = "undecided"
 CANNOT_GRADE = "cannot_grade"  # how a judge answers that, if it may
@@ -72,8 +73,8 @@ class Form:
     @cached_property
     def model(self) -> type[StrictReply]:
         """The model of a reply; a source comes before the verdict that rests on it."""
-        source: dict[str, Any] = {"chunk": int, "quote": str} if self.names_chunk else {}
-        reasons: dict[str, Any] = {"quote": str, "critique": str} if self.is_explained else {}
+        source: dict[str, object] = {"chunk": int, "quote": str} if self.names_chunk else {}
+        reasons: dict[str, object] = {"quote": str, "critique": str} if self.is_explained else {}
         entry: Any = _model({"id": int} | source | reasons | {"verdict": Literal[self.verdicts]})
         words = {key: Literal[words] for key, words in self.about_all.items()}
         return _model({self.key: list[entry]} | words | {"injection_suspected": bool})
@@ -105,7 +106,7 @@ class Reply:
     injection_suspected: bool = False
 
 
-def _model(types: Mapping[str, Any]) -> type[StrictReply]:
+def _model(types: Mapping[str, object]) -> type[StrictReply]:
     fields: dict[str, Any] = {key: (kind, ...) for key, kind in types.items()}
     return create_model("Reply", __base__=StrictReply, **fields)
 
@@ -166,9 +167,7 @@ def read_scripted_reply(text: str, form: Form, ids: Sequence[int]) -> Reply:
         raise UnreadableAnswerError(f"{exc} {_advice(text, form, ids)}") from None
 
 
-def _for_each(
-    words: Sequence[str], form: Form, ids: Sequence[int], text: str
-) -> list[dict[str, Any]]:
+def _for_each(words: Sequence[str], form: Form, ids: Sequence[int], text: str) -> list[JsonObject]:
     """Return a word for each item, or the only word for all."""
     words = [*words] * len(ids) if len(words) == 1 else words
     if len(words) != len(ids) or not set(words) <= set(form.verdicts):
@@ -176,7 +175,7 @@ def _for_each(
     return [{"id": number, "verdict": word} for number, word in zip(ids, words, strict=True)]
 
 
-def _complete_entry(entry: dict[str, Any], form: Form) -> dict[str, Any]:
+def _complete_entry(entry: dict[str, object], form: Form) -> dict[str, object]:
     if form.names_chunk:
         return {"chunk": 0, "quote": ""} | entry
     if not form.is_explained:

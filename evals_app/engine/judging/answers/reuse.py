@@ -21,7 +21,7 @@ class Answers:
 
     def __init__(self, calls: Iterable[Mapping[str, Any]] = ()) -> None:
         """Take JudgeCalls as JSON; those without a fingerprint are skipped."""
-        self._calls: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        self._calls: defaultdict[str, list[Mapping[str, object]]] = defaultdict(list)
         for call in calls:
             if fingerprint := call.get("fingerprint"):
                 self._calls[fingerprint].append(call)

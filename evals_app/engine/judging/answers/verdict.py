@@ -29,6 +29,7 @@ from evals_app.engine.record.aids import Requirement, Scale
 from evals_app.engine.record.grade import Evidence
 from evals_app.engine.statistics.rates import at_least
 from fixtures_app.ground.quoting import cut_middle, in_quotes
+from fixtures_app.ground.strict_json import Json, JsonObject
 
 # Criteria may define what 0.25 and 0.75 mean.
 _TENTHS: list[float] = [0, 1, 2, 2.5, 3, 4, 5, 6, 7, 7.5, 8, 9, 10]
@@ -39,7 +40,7 @@ _MAX_SHOWN = 20
 _MAX_NAMED = 3
 MAX_CHARS = 2000  # of a critique or quote that a person reads
 SCRIPTED_CRITIQUE = "Scripted verdict."
-_SCRIPTED: dict[str, Any] = {
+_SCRIPTED: JsonObject = {
     "requirements": [],
     "critique": SCRIPTED_CRITIQUE,
     "injection_suspected": False,
@@ -205,7 +206,7 @@ def _refuse_unshown(requirements: Sequence[_Requirement], criteria: str) -> None
         )
 
 
-def refuse_verdict_first(data: Mapping[str, Any], *, after: str) -> None:
+def refuse_verdict_first(data: Mapping[str, object], *, after: str) -> None:
     """Refuse a verdict that is written before what it rests on: it was not reasoned, but guessed.
 
     Raises:
@@ -220,7 +221,7 @@ def refuse_verdict_first(data: Mapping[str, Any], *, after: str) -> None:
             )
 
 
-def _check_answer(data: Mapping[str, Any], scale: Scale) -> _AnyAnswer:
+def _check_answer(data: Mapping[str, Json], scale: Scale) -> _AnyAnswer:
     if data.get("verdict") == "cannot_grade" and scale != "pass_fail":
         # Its score is ignored, so it need not be on the scale.
         data = {**data, "score": 1}
@@ -318,7 +319,7 @@ def read_scripted(text: str, scale: Scale) -> JudgeVerdict:
     return _verdict(answer, scale)
 
 
-def _with_requirements(data: Mapping[str, Any]) -> dict[str, Any]:
+def _with_requirements(data: Mapping[str, Any]) -> JsonObject:
     """Return the reply of a script that only quotes, as scripts did before version 2 of the prompt."""
     evidence = data["evidence"]
     if not isinstance(evidence, list) or not all(isinstance(quote, dict) for quote in evidence):

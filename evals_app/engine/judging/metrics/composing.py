@@ -12,6 +12,7 @@ from evals_app.engine.record.aids import MetricScore, RagQuestion
 from evals_app.engine.record.grade import Evidence
 from evals_app.engine.record.trial import Cause
 from fixtures_app.ground.quoting import cut_middle, in_quotes, join_list
+from fixtures_app.ground.strict_json import JsonObject
 
 NO_CONTEXT = MetricScore(
     score=None,
@@ -22,7 +23,7 @@ _SHOWN_CHARS = 500
 _NAMED = 3  # items that a reason quotes
 
 
-def item_json(item: ListedItem, verdict: str, note: str = "") -> dict[str, Any]:
+def item_json(item: ListedItem, verdict: str, note: str = "") -> JsonObject:
     """Return an item as the review page shows it."""
     text = cut_middle(item.text, _SHOWN_CHARS)
     return {"id": item.id, "text": text, "verdict": verdict, "note": note}
@@ -46,9 +47,9 @@ def compose_score(
     question: RagQuestion,
     inquiry: Inquiry,
     seen: Iterable[str] = (),
-    items: Sequence[dict[str, Any]] = (),
+    items: Sequence[JsonObject] = (),
     evidence: tuple[Evidence, ...] = (),
-    **details: Any,
+    **details: object,
 ) -> MetricScore:
     """Put a score together with its reason.
 
@@ -88,7 +89,7 @@ class MetricWording:
     of_what: str = ""
 
     def sentences(
-        self, items: Sequence[dict[str, Any]], bad: Collection[str], *, is_explained: bool
+        self, items: Sequence[JsonObject], bad: Collection[str], *, is_explained: bool
     ) -> list[str]:
         """Write how many items have a `bad` verdict or none, and if `is_explained`, which."""
         faults = [item for item in items if item["verdict"] in bad]

@@ -6,7 +6,6 @@ Source: Liu et al., G-Eval: NLG Evaluation using GPT-4 with Better Human Alignme
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean, stdev
-from typing import Any
 
 from evals_app.engine.judging.answers.asking import Asker, PromptText
 from evals_app.engine.judging.answers.critiques import contradicts
@@ -43,6 +42,7 @@ from evals_app.engine.judging.prompts.prompt import (
 from evals_app.engine.judging.text.transcript import MAX_TRANSCRIPT_CHARS, TranscriptPiece, cut
 from evals_app.engine.record.aids import MetricScore, Scale, ShownField, StepsQuestion
 from evals_app.engine.record.grade import JudgeCall
+from fixtures_app.ground.strict_json import JsonObject
 
 _GRADES: dict[Scale, range] = {"1-5": range(1, 6), "0-10": range(11)}
 TOP_LOGPROBS = 20  # as many as APIs name
@@ -182,14 +182,14 @@ class _Grading:
 
     def outcome(
         self, ballots: Sequence[Ballot[JudgeVerdict]], *, of: int
-    ) -> tuple[JudgeVerdict, dict[str, Any]]:
+    ) -> tuple[JudgeVerdict, JsonObject]:
         """Return the result of the votes, in the words of the nearest, and how it was reached.
 
         Raises:
             JudgeError, ProviderError: over half of the votes are not grades, or they are tied.
         """
         weighting = "logprobs" if self.probabilities else "votes" if of > 1 else "none"
-        how: dict[str, Any] = {"weighting": weighting}
+        how: JsonObject = {"weighting": weighting}
         if of > 1:
             how["votes"] = [asdict(vote) for vote in votes_of(ballots)]
         if self.scale == "pass_fail":

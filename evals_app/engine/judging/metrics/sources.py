@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 from evals_app.engine.judging.answers.replies import UNDECIDED, Opinion
 from evals_app.engine.judging.metrics.composing import item_json
@@ -14,6 +13,7 @@ from evals_app.engine.judging.prompts.inquiry import Inquiry, side_by_side
 from evals_app.engine.record.grade import Evidence
 from evals_app.engine.record.trial import Chunk
 from fixtures_app.ground.quoting import cut_middle, in_quotes
+from fixtures_app.ground.strict_json import JsonObject
 
 MAX_EVIDENCE = 20
 _ABOUT_CHARS = 100
@@ -28,7 +28,7 @@ class StatementSource:
     note: str
     evidence: Evidence | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         return item_json(self.item, self.verdict, self.note)
 
 

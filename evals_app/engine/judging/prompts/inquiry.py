@@ -14,6 +14,7 @@ from evals_app.engine.judging.answers.flags import flags_of, talks_to_grader
 from evals_app.engine.judging.text.blocks import block, escape_text, make_nonce
 from evals_app.engine.record.grade import Evidence, JudgeCall
 from evals_app.engine.record.view import View
+from fixtures_app.ground.strict_json import JsonObject
 
 T = TypeVar("T")
 
@@ -86,7 +87,7 @@ class Inquiry:
         self,
         prompt: PromptText,
         *,
-        schema: dict[str, Any],
+        schema: JsonObject,
         read: Callable[[str], T],
         purpose: str,
         **settings: Any,

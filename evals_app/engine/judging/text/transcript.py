@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
 
 from evals_app.engine.judging.text.blocks import escape_text
 from evals_app.engine.record.trial import Message, ShownFile, TurnRecord
@@ -107,7 +106,7 @@ def _calls(number: int | None, message: Message) -> Iterator[TranscriptPiece]:
             yield TranscriptPiece(number, f"tool error {call.name}", call.error)
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     if isinstance(value, str):
         return value
     try:

@@ -39,6 +39,7 @@ from evals_app.engine.llm.call import MAX_REPLY_BYTES, ModelCall, ModelReply, Na
 from evals_app.engine.network.provider_kinds import ApiKind
 from evals_app.engine.network.web import look_up, proxy_for
 from evals_app.engine.record.usage import NO_USAGE
+from fixtures_app.ground.strict_json import Json, JsonObject
 
 R = TypeVar("R")
 
@@ -128,7 +129,7 @@ class RawReply:
     `is_whole`: it came in one piece, although it was asked for as a stream.
     """
 
-    body: Mapping[str, Any]
+    body: Mapping[str, object]
     request_id: str | None
     raw_arguments: Mapping[int, str] = field(default_factory=dict)
     first_token_at: float | None = None
@@ -145,7 +146,7 @@ class StreamedReply(Protocol):
     size: int
     pieces: int
 
-    def add(self, event: Mapping[str, Any]) -> bool:
+    def add(self, event: Mapping[str, object]) -> bool:
         """Add one event; return whether it had text or a tool call."""
 
 
@@ -260,7 +261,7 @@ class Adapter(ABC):
         return self.access.kind.lacks
 
     @abstractmethod
-    def _new_client(self, sdk: Any, options: Mapping[str, Any]) -> Any:
+    def _new_client(self, sdk: object, options: Mapping[str, object]) -> object:
         """Make a client with these options."""
 
     @abstractmethod
@@ -288,7 +289,7 @@ class Adapter(ABC):
             self._client._custom_headers = {}  # noqa: SLF001 - there is no other way
         return self._client
 
-    def _client_options(self) -> dict[str, Any]:
+    def _client_options(self) -> JsonObject:
         """Return the options of the clients of both SDKs."""
         return {
             "base_url": self.access.base_url,
@@ -304,7 +305,7 @@ class Adapter(ABC):
             ),
         }
 
-    async def _whole(self, response: Any) -> Mapping[str, Any] | None:
+    async def _whole(self, response: Any) -> Mapping[str, object] | None:
         """Return the answer of an API that was asked for a stream and does not know how; else None."""
         if "application/json" not in response.headers.get("content-type", ""):
             return None
@@ -351,7 +352,7 @@ class Adapter(ABC):
             self._unstreamed.add(call.model)
         return arrived, reply
 
-    def _request_body(self, call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
+    def _request_body(self, call: ModelCall, *, without: frozenset[str]) -> JsonObject:
         # Schema and cache key are long and known, and streaming does not change the answer.
         hidden = {"schema", "cache_key", "streaming"}
         given = given_settings(call, self.settings, without=without | hidden)
@@ -478,7 +479,7 @@ class Adapter(ABC):
         key = self.access.key
         return text.replace(key, _BLOT) if len(key) >= _MIN_SECRET else text
 
-    def body_without_key(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    def body_without_key(self, body: Mapping[str, Json]) -> Mapping[str, Json]:
         """Hide our key in a reply that came in pieces."""
         if len(self.access.key) < _MIN_SECRET:
             return body
@@ -517,7 +518,7 @@ def _too_long() -> AttemptError:
     return AttemptError(ReplyTooLongError, what)
 
 
-def body_of(text: str) -> Mapping[str, Any]:
+def body_of(text: str) -> Mapping[str, object]:
     """Read a whole reply.
 
     The raw body, not the objects of SDKs: a turn goes back exactly as it came.
@@ -552,7 +553,7 @@ def broken_off(detail: str = "") -> AttemptError:
     return AttemptError(UnavailableError, _PREMATURE_END, detail=detail)
 
 
-def _transport(access: Access) -> Any:
+def _transport(access: Access) -> object:
     """Return the transport of an SDK: addresses are checked, and connections kept."""
     import httpx2  # noqa: PLC0415 - web processes never pay for it
 

@@ -28,7 +28,7 @@ class AnthropicAdapter(Adapter):
         ),
     }
 
-    def _new_client(self, sdk: Any, options: Mapping[str, Any]) -> "anthropic.AsyncAnthropic":
+    def _new_client(self, sdk: Any, options: Mapping[str, object]) -> "anthropic.AsyncAnthropic":
         client: anthropic.AsyncAnthropic = sdk.AsyncAnthropic(api_key=self.access.key, **options)
         return client
 
@@ -43,7 +43,7 @@ class AnthropicAdapter(Adapter):
             body_of(self.without_key(await response.text())), request_id=response.request_id
         )
 
-    async def _receive_stream(self, request: Mapping[str, Any], quiet: Quiet) -> RawReply:
+    async def _receive_stream(self, request: Mapping[str, object], quiet: Quiet) -> RawReply:
         streamed = StreamedMessage()
         # Not `messages.stream`: it raises if a model writes arguments that are not JSON.
         async with await self._open().messages.create(stream=True, **request) as stream:

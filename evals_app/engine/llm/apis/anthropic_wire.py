@@ -23,6 +23,7 @@ from evals_app.engine.llm.call import (
 )
 from evals_app.engine.network.provider_kinds import PDF
 from evals_app.engine.record.usage import Usage
+from fixtures_app.ground.strict_json import Json, JsonObject
 
 _STOPS: dict[str, Stop] = {
     "end_turn": "ok",
@@ -36,9 +37,9 @@ _STOPS: dict[str, Stop] = {
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
 
-def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
+def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) -> JsonObject:
     """Return the keyword arguments of the SDK's `messages.create`."""
-    request: dict[str, Any] = {
+    request: dict[str, object] = {
         "model": call.model,
         "max_tokens": call.max_output_tokens,
         "messages": [
@@ -59,12 +60,12 @@ def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) ->
     # The SDK has no keywords for these: current models refuse them, older ones do not.
     if sampling := wire.given_settings(call, ("temperature", "top_p"), without=without):
         request["extra_body"] = sampling
-    cleaned: dict[str, Any] = wire.well_formed(request)
+    cleaned: JsonObject = wire.well_formed(request)
     return cleaned
 
 
 def to_reply(
-    message: Mapping[str, Any], *, names: ToolNames, raw_inputs: Mapping[int, str]
+    message: Mapping[str, object], *, names: ToolNames, raw_inputs: Mapping[int, str]
 ) -> ModelReply:
     """Read a finished message; `raw_inputs` are tool arguments as streamed, by block index.
 
@@ -190,7 +191,7 @@ class StreamedMessage:
         return False
 
 
-def _to_message(message: ChatMessage) -> dict[str, Any]:
+def _to_message(message: ChatMessage) -> dict[str, object]:
     match message:
         case UserMessage(text, files, shared):
             is_plain = not files and not shared
@@ -201,7 +202,7 @@ def _to_message(message: ChatMessage) -> dict[str, Any]:
         case AssistantMessage(text):
             return {"role": "assistant", "content": text}
         case NativeTurn(value):
-            turn: dict[str, Any] = value
+            turn: dict[str, object] = value
             return turn
         case ToolResults(results):
             blocks = [
@@ -239,11 +240,11 @@ def _to_block(file: FileContent) -> dict[str, Any]:
     return {"type": "image", "source": source}
 
 
-def _arguments(block: Mapping[str, Any]) -> str:
+def _arguments(block: Mapping[str, Json]) -> str:
     return json.dumps(block.get("input"), ensure_ascii=False)
 
 
-def _text(block: Mapping[str, Any]) -> str:
+def _text(block: Mapping[str, object]) -> str:
     return (
         wire.text_or_empty(block.get("text"), "a block of text")
         if block.get("type") == "text"
@@ -251,7 +252,7 @@ def _text(block: Mapping[str, Any]) -> str:
     )
 
 
-def _to_turn(content: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _to_turn(content: Sequence[JsonObject]) -> list[JsonObject]:
     """Return the blocks that may be sent back: the API refuses some of what it writes itself."""
     is_blank = [block.get("type") == "text" and not _text(block).strip() for block in content]
     turn = [_returnable(block) for block, blank in zip(content, is_blank, strict=True) if not blank]
@@ -260,7 +261,7 @@ def _to_turn(content: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return turn
 
 
-def _returnable(block: dict[str, Any]) -> dict[str, Any]:
+def _returnable(block: JsonObject) -> JsonObject:
     # Unchanged, except for arguments that are not an object: the API would refuse its own words.
     if block.get("type") == "tool_use" and not wire.is_object(_arguments(block)):
         return {**block, "input": {}}

@@ -1,7 +1,6 @@
 """OpenAI's embeddings as plain data: texts to a request, its answer to vectors."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from evals_app.engine.llm.apis.wire import (
     UnreadableReplyError,
@@ -12,16 +11,17 @@ from evals_app.engine.llm.apis.wire import (
 )
 from evals_app.engine.llm.call import EmbedCall, Embeddings
 from evals_app.engine.record.usage import Usage
+from fixtures_app.ground.strict_json import JsonObject
 
 
-def to_request(call: EmbedCall) -> dict[str, Any]:
+def to_request(call: EmbedCall) -> JsonObject:
     """Return the keyword arguments of the SDK's `embeddings.create`."""
     texts = [well_formed(text) for text in call.texts]
     # Without a format the SDK asks for one that compatible servers may not have.
     return {"model": call.model, "input": texts, "encoding_format": "float"}
 
 
-def to_embeddings(body: Mapping[str, Any], *, texts: int) -> Embeddings:
+def to_embeddings(body: Mapping[str, object], *, texts: int) -> Embeddings:
     """Read the vectors of `count` texts.
 
     Raises:

@@ -15,6 +15,7 @@ from evals_app.engine.llm.apis.retry import AttemptError
 from evals_app.engine.llm.apis.wire import read_complaint
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
 from evals_app.engine.network.provider_kinds import KINDS
+from fixtures_app.ground.strict_json import JsonObject
 
 if TYPE_CHECKING:
     import openai
@@ -80,13 +81,13 @@ class OpenAIAdapter(Adapter):
         lacks = super()._lacks(call)
         return lacks | responses.LACKS if self._is_for_responses(call) else lacks
 
-    def _new_client(self, sdk: Any, options: Mapping[str, Any]) -> "openai.AsyncOpenAI":
+    def _new_client(self, sdk: Any, options: Mapping[str, object]) -> "openai.AsyncOpenAI":
         client: openai.AsyncOpenAI = sdk.AsyncOpenAI(api_key=self.access.key or _NO_KEY, **options)
         # Settings of the environment for OpenAI are not meant for every compatible server.
         client.organization = client.project = client.admin_api_key = None
         return client
 
-    def _headers(self) -> dict[str, Any]:
+    def _headers(self) -> JsonObject:
         if self.access.kind is not KINDS["azure_openai"]:
             return {}
         return {"api-key": self.access.key, "Authorization": self._sdk().Omit()}
@@ -122,7 +123,7 @@ class OpenAIAdapter(Adapter):
         return await self._receive_whole(resource.with_raw_response.create, request)
 
     async def _receive_whole(
-        self, create: Callable[..., Awaitable[Any]], request: Mapping[str, Any]
+        self, create: Callable[..., Awaitable[Any]], request: Mapping[str, object]
     ) -> RawReply:
         response = await create(**request, extra_headers=self._headers())
         body = body_of(self.without_key(response.text))
@@ -152,7 +153,7 @@ class OpenAIAdapter(Adapter):
             is_whole=is_whole,
         )
 
-    def _check(self, body: Mapping[str, Any], *, headers: Mapping[str, str]) -> None:
+    def _check(self, body: Mapping[str, object], *, headers: Mapping[str, str]) -> None:
         """Raise an error that came after a status of 200."""
         if error := chat.error_in(body):
             raise self.to_error(read_complaint(error), headers=headers, request_id=_id(body))
@@ -172,6 +173,6 @@ class OpenAIAdapter(Adapter):
         return super()._reply_in_error(error, call=call, without=without)
 
 
-def _id(body: Mapping[str, Any]) -> str | None:
+def _id(body: Mapping[str, object]) -> str | None:
     given = body.get("id")
     return given if isinstance(given, str) else None

@@ -26,6 +26,7 @@ from evals_app.engine.llm.call import (
 )
 from evals_app.engine.network.provider_kinds import PDF
 from evals_app.engine.record.usage import Usage
+from fixtures_app.ground.strict_json import JsonObject
 
 # OpenAI's reasons, and those of Gemini, which it writes in capitals.
 _STOPS: dict[str, Stop] = {
@@ -53,12 +54,12 @@ _RETURNED = ("extra_content", "reasoning_details")
 
 def to_request(
     call: ModelCall, *, names: ToolNames, without: frozenset[str], max_tokens_parameter: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the keyword arguments of the SDK's `chat.completions.create`."""
     messages = [item for message in call.messages for item in _to_messages(message)]
     if call.system.strip():
         messages.insert(0, {"role": "system", "content": call.system})
-    request: dict[str, Any] = {
+    request: dict[str, object] = {
         "model": call.model,
         max_tokens_parameter: call.max_output_tokens,
         "messages": messages,
@@ -71,11 +72,11 @@ def to_request(
     if call.stream:
         request["stream_options"] = {"include_usage": True}
     request |= _to_settings(call, without=without)
-    cleaned: dict[str, Any] = wire.well_formed(request)
+    cleaned: dict[str, object] = wire.well_formed(request)
     return cleaned
 
 
-def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
+def to_reply(body: Mapping[str, object], *, names: ToolNames) -> ModelReply:
     """Read a finished reply.
 
     Raises:
@@ -111,7 +112,7 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     )
 
 
-def error_in(body: Mapping[str, Any]) -> object:
+def error_in(body: Mapping[str, object]) -> object:
     """Return the error that some servers send with a status of 200; None if there is none."""
     if error := body.get("error"):
         return error
@@ -176,7 +177,7 @@ def data_url(file: FileContent) -> str:
     return f"data:{file.media_type};base64,{base64.b64encode(file.data).decode()}"
 
 
-def _to_settings(call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
+def _to_settings(call: ModelCall, *, without: frozenset[str]) -> JsonObject:
     given = wire.given_settings(call, SETTINGS, without=without)
     if "effort" in given:
         given["reasoning_effort"] = given.pop("effort")
@@ -190,7 +191,7 @@ def _to_settings(call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
     return given
 
 
-def _to_messages(message: ChatMessage) -> list[dict[str, Any]]:
+def _to_messages(message: ChatMessage) -> list[dict[str, object]]:
     if not wire.says_something(message):
         return []
     match message:
@@ -199,7 +200,7 @@ def _to_messages(message: ChatMessage) -> list[dict[str, Any]]:
         case AssistantMessage(text):
             return [{"role": "assistant", "content": text}]
         case NativeTurn(value):
-            turn: dict[str, Any] = value
+            turn: dict[str, object] = value
             return [turn]
         case ToolResults(results):
             return [
@@ -208,23 +209,23 @@ def _to_messages(message: ChatMessage) -> list[dict[str, Any]]:
             ]
 
 
-def _content_parts(text: str, files: tuple[FileContent, ...]) -> list[dict[str, Any]]:
+def _content_parts(text: str, files: tuple[FileContent, ...]) -> list[JsonObject]:
     """Return content parts, files before the question about them: models read them best so."""
     parts = [_to_part(file) for file in files]
     return [*parts, {"type": "text", "text": text}] if text.strip() else parts
 
 
-def _to_part(file: FileContent) -> dict[str, Any]:
+def _to_part(file: FileContent) -> JsonObject:
     if file.media_type == PDF:
         return {"type": "file", "file": {"filename": file.name, "file_data": data_url(file)}}
     return {"type": "image_url", "image_url": {"url": data_url(file)}}
 
 
-def _choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def _choice(body: Mapping[str, object]) -> Mapping[str, object]:
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise wire.UnreadableReplyError("it has no list of choices")
-    choice: Mapping[str, Any] = choices[0]
+    choice: Mapping[str, object] = choices[0]
     return choice
 
 
@@ -252,9 +253,9 @@ def text_of(content: object) -> str:
     return wire.text_or_empty(content, "its content")
 
 
-def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _calls(message: Mapping[str, object]) -> list[dict[str, Any]]:
     """Return the tool calls, each with a unique id, by which results are matched."""
-    calls: dict[str, dict[str, Any]] = {}
+    calls: dict[str, dict[str, object]] = {}
     given = message.get("tool_calls") or []
     if not isinstance(given, list):
         raise wire.UnreadableReplyError("its tool calls are not a list")
@@ -277,18 +278,18 @@ def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _to_turn(
-    message: Mapping[str, Any], *, text: str, calls: Sequence[Mapping[str, Any]]
+    message: Mapping[str, object], *, text: str, calls: Sequence[Mapping[str, object]]
 ) -> NativeTurn | None:
     if not text.strip() and not calls:
         return None
-    turn: dict[str, Any] = {"role": "assistant", "content": text or None}
+    turn: dict[str, object] = {"role": "assistant", "content": text or None}
     turn |= wire.without_empty({name: message.get(name) for name in _RETURNED})
     if calls:
         turn["tool_calls"] = [_returnable(call) for call in calls]
     return NativeTurn(turn)
 
 
-def _returnable(call: Mapping[str, Any]) -> Mapping[str, Any]:
+def _returnable(call: Mapping[str, Any]) -> Mapping[str, object]:
     # Unchanged, except for arguments that are not an object: many servers would refuse them.
     if wire.is_object(call["function"]["arguments"]):
         return call

@@ -24,6 +24,7 @@ from evals_app.engine.llm.call import (
 )
 from evals_app.engine.network.provider_kinds import PDF
 from evals_app.engine.record.usage import Usage
+from fixtures_app.ground.strict_json import JsonObject
 
 # Settings that it does not have.
 LACKS = frozenset({"seed"})
@@ -39,7 +40,7 @@ _TOKENS = frozenset(
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
-def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
+def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) -> dict[str, object]:
     """Return the keyword arguments of the SDK's `responses.create`."""
     include = ["reasoning.encrypted_content"]
     settings = wire.given_settings(call, SETTINGS, without=without | LACKS)
@@ -52,7 +53,7 @@ def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) ->
     if "schema" in settings:
         form = {"name": "answer", "strict": True, "schema": settings.pop("schema")}
         settings["text"] = {"format": {"type": "json_schema", **form}}
-    request: dict[str, Any] = {
+    request: dict[str, object] = {
         "model": call.model,
         "input": [item for message in call.messages for item in _to_items(message)],
         "max_output_tokens": call.max_output_tokens,
@@ -68,7 +69,7 @@ def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) ->
         request["tools"] = [{"type": "function", **tool, "strict": False} for tool in tools]
     if call.tool_choice is not None:
         request["tool_choice"] = "required" if call.tool_choice == "any" else call.tool_choice
-    cleaned: dict[str, Any] = wire.well_formed(request)
+    cleaned: dict[str, object] = wire.well_formed(request)
     return cleaned
 
 
@@ -78,7 +79,7 @@ def is_native(call: ModelCall) -> bool:
     return any(isinstance(value, list) for value in turns)
 
 
-def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
+def to_reply(body: Mapping[str, object], *, names: ToolNames) -> ModelReply:
     """Read a finished response.
 
     Raises:
@@ -161,7 +162,7 @@ class StreamedResponse:
         return event["type"] in _TOKENS
 
 
-def _to_items(message: ChatMessage) -> Iterator[Mapping[str, Any]]:
+def _to_items(message: ChatMessage) -> Iterator[Mapping[str, object]]:
     if not wire.says_something(message):
         return
     match message:
@@ -182,7 +183,7 @@ def _to_items(message: ChatMessage) -> Iterator[Mapping[str, Any]]:
                 }
 
 
-def _of_chat(turn: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _of_chat(turn: Mapping[str, Any]) -> Iterator[Mapping[str, object]]:
     """Return a turn of the chat API, which served this model before."""
     if turn.get("content"):
         yield {"role": "assistant", "content": turn["content"]}
@@ -190,23 +191,23 @@ def _of_chat(turn: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield {"type": "function_call", "call_id": call["id"], **call["function"]}
 
 
-def _content_parts(text: str, files: tuple[FileContent, ...]) -> list[dict[str, Any]]:
+def _content_parts(text: str, files: tuple[FileContent, ...]) -> list[JsonObject]:
     parts = [_to_part(file) for file in files]
     return [*parts, {"type": "input_text", "text": text}] if text.strip() else parts
 
 
-def _to_part(file: FileContent) -> dict[str, Any]:
+def _to_part(file: FileContent) -> JsonObject:
     if file.media_type == PDF:
         return {"type": "input_file", "filename": file.name, "file_data": data_url(file)}
     return {"type": "input_image", "image_url": data_url(file)}
 
 
-def _parts(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _parts(item: Mapping[str, object]) -> list[Mapping[str, Any]]:
     content = item.get("content") if item.get("type") == "message" else None
     return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
 
-def _reason(body: Mapping[str, Any]) -> str | None:
+def _reason(body: Mapping[str, object]) -> str | None:
     """Return the reason why a response is incomplete; None if it is complete."""
     status = body.get("status")
     if status == "completed":
@@ -220,11 +221,11 @@ def _reason(body: Mapping[str, Any]) -> str | None:
     return reason
 
 
-def _arguments(item: Mapping[str, Any]) -> str:
+def _arguments(item: Mapping[str, object]) -> str:
     return str(item.get("arguments") or "{}")
 
 
-def _to_turn(output: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _to_turn(output: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
     """Return the items that may be sent back: no thought without the item that followed it."""
     turn = [_returnable(item) for item in output]
     while turn and turn[-1].get("type") == "reasoning":  # after which it was cut off
@@ -232,7 +233,7 @@ def _to_turn(output: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return turn
 
 
-def _returnable(item: Mapping[str, Any]) -> Mapping[str, Any]:
+def _returnable(item: Mapping[str, object]) -> Mapping[str, object]:
     # Unchanged, except for arguments that are not an object: the API would refuse its own words.
     if item.get("type") != "function_call" or wire.is_object(_arguments(item)):
         return item

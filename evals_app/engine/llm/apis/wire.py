@@ -11,6 +11,7 @@ from evals_app.engine.llm.call import AssistantMessage, ChatMessage, ModelCall, 
 from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.base_spec import MAX_INTEGER
 from fixtures_app.ground.nesting import is_too_deep
+from fixtures_app.ground.strict_json import Json, JsonObject
 
 # An error inside a reply comes after a status of 200: only its code shows the real one.
 _STATUS_OF = {
@@ -57,7 +58,7 @@ class Complaint:
     type: str = ""
     code: str = ""
     param: str = ""
-    error: Mapping[str, Any] = field(default_factory=dict)
+    error: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def status(self) -> int:
@@ -85,7 +86,7 @@ class Complaint:
         return pause_s(written.removesuffix("s"))
 
     @property
-    def _details(self) -> list[Mapping[str, Any]]:
+    def _details(self) -> list[Mapping[str, object]]:
         details = self.error.get("details")
         entries = details if isinstance(details, list) else ()
         return [detail for detail in entries if isinstance(detail, Mapping)]
@@ -132,7 +133,7 @@ def given_settings(
 
 def tool_definitions(
     call: ModelCall, names: ToolNames, *, schema: str = "parameters"
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return the tools as all APIs take them; `schema` is the key of the arguments' JSON Schema."""
     return [
         {
@@ -152,7 +153,7 @@ def says_something(message: ChatMessage) -> bool:
     return not isinstance(message, AssistantMessage) or bool(message.text.strip())
 
 
-def parse_json(raw: str) -> Any:
+def parse_json(raw: str) -> Json:
     """Read JSON that a model wrote; None if it is not valid, or cannot be stored."""
     try:
         value = json.loads(raw)
@@ -183,7 +184,7 @@ def is_object(raw: str) -> bool:
     return isinstance(parse_json(raw), dict)
 
 
-def entries(value: object, what: str) -> list[dict[str, Any]]:
+def entries(value: object, what: str) -> list[JsonObject]:
     """Return a list of objects.
 
     Raises:
@@ -194,7 +195,7 @@ def entries(value: object, what: str) -> list[dict[str, Any]]:
     return value
 
 
-def well_formed(value: Any) -> Any:
+def well_formed(value: object) -> Any:
     """Replace what neither APIs nor databases accept.
 
     A reply that is cut within an emoji contains half a surrogate pair. Some servers write NaN, which
@@ -209,7 +210,7 @@ def well_formed(value: Any) -> Any:
     return value
 
 
-def without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
+def without_empty(fields: Mapping[str, object]) -> dict[str, Any]:
     """Leave out fields without a value."""
     return {name: value for name, value in fields.items() if value is not None}
 
