@@ -1,11 +1,10 @@
 """Actions on a run: cancel, resume, put back in the queue, keep, make it the baseline, run or grade again."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import User
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -35,137 +34,116 @@ from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 from evals_app.runs.regrading.start_regrade import plan_regrade, regrade
 from evals_app.runs.starting.rerun import rerun
 
-
-class RunAction(ABC, Endpoint):
-    """An action on a run; the answer is the run afterwards, or the new one."""
-
-    needs: ClassVar = {"POST": RUN}
-    body: ClassVar[type[Spec]] = Nothing
-
-    @abstractmethod
-    def act(self, run: Run, body: Any, user: User) -> Run | None:
-        """Carry out the action in the name of a user; return the new run that it starts."""
-
-    def post(self, request: Request, pk: int) -> Response:
-        body = read_body(self.body, request.data)
-        new = self.act(find_run(pk), body, user_of(request))
-        return created_response(new) if new else Response(run_details(pk))
+Act = Callable[[Run, Any, User], Run | None]
 
 
-def _describe(
-    name: str, summary: str, *refused: int, description: str = "", status: int = 200
-) -> Callable[[type[RunAction]], type[RunAction]]:
-    def describe(action: type[RunAction]) -> type[RunAction]:
-        schema = extend_schema(
-            operation_id=f"runs_{name}",
-            summary=summary,
-            description=description,
-            request=None if action.body is Nothing else action.body,
-            responses=responses(RunDetails, 404, *refused, status=status),
-        )
-        return extend_schema_view(post=schema)(action)
+def _action(
+    name: str,
+    summary: str,
+    *refused: int,
+    body: type[Spec] = Nothing,
+    description: str = "",
+    status: int = 200,
+) -> Callable[[Act], type[Endpoint]]:
+    """Make a view of an action on a run; the answer is the run afterwards, or one that it starts."""
 
-    return describe
+    def make_view(act: Act) -> type[Endpoint]:
+        class RunAction(Endpoint):
+            __doc__ = act.__doc__
+            needs: ClassVar = {"POST": RUN}
+
+            @extend_schema(
+                operation_id=f"runs_{name}",
+                summary=summary,
+                description=description,
+                request=None if body is Nothing else body,
+                responses=responses(RunDetails, 404, *refused, status=status),
+            )
+            def post(self, request: Request, pk: int) -> Response:
+                given = read_body(body, request.data)
+                new = act(find_run(pk), given, user_of(request))
+                return created_response(new) if new else Response(run_details(pk))
+
+        return RunAction
+
+    return make_view
 
 
-@_describe(
+@_action(
     "cancel",
     "Cancel a run",
     description="Running conversations stop within two seconds; a run that has ended does not "
     "change.",
 )
-class CancelRun(RunAction):
+def cancel(run: Run, _body: Nothing, _user: User) -> None:
     """Stop a run."""
-
-    def act(self, run: Run, body: Nothing, user: User) -> None:
-        cancel_run(run)
+    cancel_run(run)
 
 
-@_describe(
+@_action(
     "resume",
     "Resume a run that was stopped",
     422,
+    body=NewCeiling,
     description="After its cost limit, its time limit or a cancellation. Results are kept; after "
     "its cost limit, no paid call is repeated.",
 )
-class ResumeRun(RunAction):
+def resume(run: Run, body: NewCeiling, _user: User) -> None:
     """Resume a run."""
-
-    body = NewCeiling
-
-    def act(self, run: Run, body: NewCeiling, user: User) -> None:
-        resume_run(run, max_cost_usd=body.max_cost_usd)
+    resume_run(run, max_cost_usd=body.max_cost_usd)
 
 
-@_describe(
+@_action(
     "requeue",
     "Put stuck executions back in the queue",
     description="Puts back executions whose worker is gone, and asks workers again. Safe at any "
     "time: executions that a worker is running are not touched.",
 )
-class RequeueRun(RunAction):
+def put_back(run: Run, _body: Nothing, _user: User) -> None:
     """Put stuck executions of a run back in the queue."""
-
-    def act(self, run: Run, body: Nothing, user: User) -> None:
-        requeue(run)
+    requeue(run)
 
 
-@_describe("pin", "Keep the transcripts of a run, or stop keeping them")
-class PinRun(RunAction):
+@_action("pin", "Keep the transcripts of a run, or stop keeping them", body=Pin)
+def pin(run: Run, body: Pin, _user: User) -> None:
     """Keep the transcripts of a run."""
-
-    body = Pin
-
-    def act(self, run: Run, body: Pin, user: User) -> None:
-        Run.objects.filter(pk=run.pk).update(is_pinned=body.is_pinned)
+    Run.objects.filter(pk=run.pk).update(is_pinned=body.is_pinned)
 
 
-@_describe(
+@_action(
     "baseline",
     "Make a run the baseline of its suite, or no longer",
     422,
+    body=AsBaseline,
     description="Later runs of the suite are compared with it. It must have ended with a result for"
     " every case, at least one of them passed; another agent or model is fine. Its transcripts are"
     " kept.",
 )
-class BaselineRun(RunAction):
+def make_baseline(run: Run, body: AsBaseline, user: User) -> None:
     """Make a run the baseline of its suite."""
-
-    body = AsBaseline
-
-    def act(self, run: Run, body: AsBaseline, user: User) -> None:
-        if body.is_baseline:
-            set_baseline(run, by=user)
-        else:
-            unset_baseline(run, by=user)
+    change = set_baseline if body.is_baseline else unset_baseline
+    change(run, by=user)
 
 
-@_describe("rerun", "Run cases again, in a new run", 409, 422, status=201)
-class RerunRun(RunAction):
+@_action("rerun", "Run cases again, in a new run", 409, 422, status=201, body=RerunCases)
+def run_again(run: Run, body: RerunCases, user: User) -> Run:
     """Run cases of a run again."""
-
-    body = RerunCases
-
-    def act(self, run: Run, body: RerunCases, user: User) -> Run:
-        return rerun(run, by=user, **body.model_dump())
+    return rerun(run, by=user, **body.model_dump())
 
 
-@_describe(
+@_action(
     "regrade",
     "Grade the conversations of a run again, in a new run",
     409,
     422,
     status=201,
+    body=RegradeRun,
     description="No agent is asked. Judges that were asked the identical question before are not"
     " asked again, unless `trials` is more than 1.",
 )
-class Regrade(RunAction):
+def grade_again(run: Run, body: RegradeRun, user: User) -> Run:
     """Grade the conversations of a run again."""
-
-    body = RegradeRun
-
-    def act(self, run: Run, body: RegradeRun, user: User) -> Run:
-        return regrade(run, by=user, **body.choices())
+    return regrade(run, by=user, **body.choices())
 
 
 class ForecastRegrade(Endpoint):
