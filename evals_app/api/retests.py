@@ -14,7 +14,7 @@ from evals_app.reports.answers.retests import (
     SettlementRow,
     settlement_json,
 )
-from evals_app.reports.answers.run_answers import Row, in_json
+from evals_app.reports.answers.run_answers import in_json
 from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import Nothing, StartSettlement, read_body
 from evals_app.requests.endpoint import (
@@ -49,8 +49,7 @@ class Settlements(ListEndpoint):
     answer = SettlementRow
     filterset_class = SettlementFilters
 
-    def row_json(self, row: Row) -> JsonObject:
-        return settlement_json(row)
+    row_json = staticmethod(settlement_json)
 
     @extend_schema(
         operation_id="settlements_start",
@@ -90,8 +89,7 @@ class OneSettlement(OneEndpoint):
     needs: ClassVar = {"GET": VIEW}
     answer = SettlementDetails
 
-    def read(self, key: int) -> JsonObject | None:
-        return settlement_details(key)
+    read = staticmethod(settlement_details)
 
 
 class CancelSettlement(Endpoint):

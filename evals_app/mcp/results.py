@@ -190,13 +190,9 @@ def read_run(_caller: Caller, given: RunQuery) -> str:
         if _wait(given.run, given.wait_s)
         else "This call did not wait, because too many others are waiting. "
     )
-    run = results_of(_find(given.run), link=_no_link).run
+    run = results_of(_find(given.run), link=lambda _model, _key: "").run
     lines = [note + _run_line(run), *_outcome(run), *_executions(run, given.show)]
     return "\n".join(lines)
-
-
-def _no_link(_model: str, _key: int) -> str:
-    return ""
 
 
 def _find(pk: int) -> Run:

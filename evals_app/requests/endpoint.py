@@ -80,7 +80,7 @@ class Endpoint(ThrottledView):
                 raise unknown(name, known, what="query parameter", keys=name)
 
 
-class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
+class ListEndpoint(Endpoint, ListModelMixin, GenericAPIView[Any]):
     """A list, page by page: each row that the filters leave is made into JSON by `row_json`."""
 
     answer: ClassVar[type[Answer]]
@@ -96,9 +96,9 @@ class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
                 # The filter would be left out, and everything returned.
                 raise refused_at(name, f"{name} has no value; leave it out to see everything.")
 
-    @abstractmethod
-    def row_json(self, row: Any) -> JsonObject:
-        """Return the JSON of a row of the queryset, after `completed`."""
+    def row_json(self, row: Any, /) -> JsonObject:
+        """Return the JSON of a row of the queryset, with what `add_details` adds."""
+        return self.answer.of_object(row)
 
     def add_details(self, rows: Sequence[Any]) -> Sequence[Any]:
         """Add to the rows of a page what is read for all of them at once."""
@@ -119,7 +119,7 @@ class OneEndpoint(ABC, Endpoint):
     parameters: ClassVar[Sequence[str]] = ("fields",)
 
     @abstractmethod
-    def read(self, key: Any) -> JsonObject | None:
+    def read(self, key: Any, /) -> JsonObject | None:
         """Return it as JSON; None if it does not exist."""
 
     def get(self, request: Request, **named: object) -> HttpResponse:

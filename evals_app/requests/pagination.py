@@ -1,7 +1,5 @@
 """Pages of lists, by cursor: no table is counted, and every page costs the same."""
 
-from typing import Any
-
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination, PageNumberPagination
 from rest_framework.request import Request
@@ -41,7 +39,7 @@ class NewestFirst(_Sized, CursorPagination):
             raise NotFound(self.invalid_cursor_message)
         return cursor
 
-    def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
+    def get_paginated_response_schema(self, schema: dict[str, object]) -> dict[str, object]:
         link = {"type": ["string", "null"], "format": "uri"}
         keys = {"next": link, "previous": link, "results": schema}
         return {"type": "object", "required": [*keys], "properties": keys}

@@ -186,8 +186,9 @@ def _write(delivery: Delivery, worse_of: Callable[[Run], Names | None]) -> bool:
     about: Iterable[Webhook | MailWish] = (
         [hook] if hook else _wishes_about(run).filter(person=delivery.person_id)
     )
-    ends = {"has_failed": _has_failed(run), "is_worse": bool(worse and worse.count)}
-    wanted = {wishes.event_of(**ends) for wishes in about}
+    has_failed = run.status == Run.Status.FINISHED and run.verdict not in _GOOD
+    is_worse = bool(worse and worse.count)
+    wanted = {wishes.event_of(has_failed=has_failed, is_worse=is_worse) for wishes in about}
     event = next((event for event in STRONGEST_FIRST if event in wanted), None)
     if event is None:
         return False
@@ -368,10 +369,6 @@ def site_url(name: str, *args: object) -> str:
 
 def _compare_url(run: Run) -> str:
     return f"{site_url('admin:evals_app_run_compare')}?run={run.baseline_id}&run={run.pk}"
-
-
-def _has_failed(run: Run) -> bool:
-    return run.status == Run.Status.FINISHED and run.verdict not in _GOOD
 
 
 def worse_than_baseline(run: Run) -> Names | None:

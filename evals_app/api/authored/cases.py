@@ -27,7 +27,7 @@ from evals_app.library.importing.rights import Rights
 from evals_app.library.saving import add_case, change_case
 from evals_app.models import Attachment, Case, Suite
 from evals_app.models.authored.suites import load_content
-from evals_app.reports.answers.run_answers import Answer, Json
+from evals_app.reports.answers.run_answers import Answer
 from evals_app.requests.conditions import Condition
 from evals_app.requests.endpoint import (
     ETAG,
@@ -97,9 +97,6 @@ class Cases(ListEndpoint):
         return Case.objects.filter(suite=_suite(self.kwargs["slug"])).only(
             *CaseRow.KEYS, "position"
         )
-
-    def row_json(self, row: Case) -> Json:
-        return CaseRow.of_object(row)
 
     @extend_schema(
         operation_id="cases_add",

@@ -203,9 +203,6 @@ class Fixtures(ListEndpoint):
     queryset = Fixture.objects.all()
     answer = FixtureRow
 
-    def row_json(self, row: Fixture) -> Json:
-        return FixtureRow.of_object(row)
-
 
 @describe_written("fixtures", deleting=_IN_USE)
 class OneFixture(WrittenEndpoint):

@@ -84,8 +84,7 @@ class ReviewEndpoint(ListEndpoint):
     def get_queryset(self) -> QuerySet[Review, Row]:
         return review_rows().filter(execution=_execution(self.kwargs["pk"]))
 
-    def row_json(self, row: Row) -> JsonObject:
-        return review_json(row)
+    row_json = staticmethod(review_json)
 
     @extend_schema(
         operation_id="executions_review",

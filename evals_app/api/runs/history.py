@@ -13,8 +13,7 @@ from evals_app.reports.answers.history_answers import CaseInHistory
 from evals_app.requests.endpoint import ListEndpoint, describe_get, only_keys, wanted_fields
 from evals_app.requests.filters import HistoryFilters
 from evals_app.requests.pagination import NewestRunFirst
-from evals_app.runs.reading.case_history import HistoryEntry, OfSuite, entries_of, entry_json
-from fixtures_app.ground.strict_json import JsonObject
+from evals_app.runs.reading.case_history import OfSuite, entries_of, entry_json
 
 
 @describe_get("suites_case_history", "Read the history of a case", 404)
@@ -27,8 +26,7 @@ class CaseHistory(ListEndpoint):
     filterset_class = HistoryFilters
     pagination_class = NewestRunFirst
 
-    def row_json(self, row: HistoryEntry) -> JsonObject:
-        return entry_json(row)
+    row_json = staticmethod(entry_json)
 
     def get(self, request: Request, **kwargs: object) -> Response:
         suite = OfSuite.find(str(kwargs["slug"]))

@@ -48,7 +48,6 @@ from evals_app.runs.reading.run_readers import (
 )
 from evals_app.runs.starting.forecast import forecast
 from fixtures_app.ground.json_data import canonical
-from fixtures_app.ground.strict_json import JsonObject
 
 VIEW = Need(Scope.READ, "evals_app.view_run")
 RUN = Need(Scope.RUN, *RUNNING)
@@ -75,8 +74,7 @@ class Runs(ListEndpoint):
     answer = RunRow
     filterset_class = RunFilters
 
-    def row_json(self, row: Row) -> JsonObject:
-        return run_json(row)
+    row_json = staticmethod(run_json)
 
     @extend_schema(
         operation_id="runs_start",
@@ -124,8 +122,7 @@ class OneRun(OneEndpoint):
     answer = RunDetails
     parameters = ("fields", "wait")
 
-    def read(self, key: int) -> JsonObject | None:
-        return run_details(key)
+    read = staticmethod(run_details)
 
     @extend_schema(
         operation_id="runs_get",
@@ -178,8 +175,7 @@ class RunExecutions(ListEndpoint):
     def get_queryset(self) -> QuerySet[Execution, Row]:
         return execution_rows().filter(run=find_run(self.kwargs["pk"]))
 
-    def row_json(self, row: Row) -> JsonObject:
-        return execution_row_json(row)
+    row_json = staticmethod(execution_row_json)
 
 
 @describe_get(
@@ -191,8 +187,7 @@ class OneExecution(OneEndpoint):
     needs: ClassVar = {"GET": Need(Scope.READ, "evals_app.view_execution")}
     answer = ExecutionDetails
 
-    def read(self, key: int) -> JsonObject | None:
-        return execution_details(key)
+    read = staticmethod(execution_details)
 
 
 def find_run(pk: int) -> Run:

@@ -24,7 +24,7 @@ def model_columns(model: ModelSpec | str | None) -> tuple[str, dict[str, Any]]:
     return str(model), model.model_dump(exclude={"provider", "name"}, exclude_none=True)
 
 
-def model_reference(name: str, settings: Mapping[str, Any]) -> Any:
+def model_reference(name: str, settings: Mapping[str, object]) -> object:
     """Join what `model_columns` split."""
     if not settings:
         return name or None

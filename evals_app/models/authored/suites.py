@@ -53,7 +53,7 @@ def _load_cases(suites: "Sequence[Suite]") -> None:
     load_content(cases, case__suite__in=suites)
 
 
-def load_content(cases: "Sequence[Case]", **these: Any) -> None:
+def load_content(cases: "Sequence[Case]", **these: object) -> None:
     """Load turns and checks; `these` selects the cases in queries."""
     checks = Assertion.objects.order_by("position", "pk")
     turns = list(Turn.objects.filter(**these).order_by("position", "pk"))

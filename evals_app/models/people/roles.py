@@ -4,7 +4,7 @@ A site may have more groups of its own. After each migration the groups of this 
 their permissions, so that a role also covers what a new release adds.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,12 +123,12 @@ def roles_to_give(giver: User | AnonymousUser) -> QuerySet[Group]:
     groups = Group.objects.order_by("pk")
     if giver.is_superuser:
         return groups
-    within = [group.pk for group in _with_permissions(groups) if giver.has_perms(_of(group))]
+    within = [
+        group.pk
+        for group in groups.prefetch_related("permissions__content_type")
+        if giver.has_perms(_of(group))
+    ]
     return groups.filter(pk__in=within)
-
-
-def _with_permissions(groups: QuerySet[Group]) -> Iterable[Group]:
-    return groups.prefetch_related("permissions__content_type")
 
 
 def _of(group: Group) -> Iterator[str]:

@@ -1,7 +1,5 @@
 """Runs, and the frozen snapshots that they execute."""
 
-from typing import Any
-
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -299,7 +297,7 @@ class Run(models.Model):
         if self.stop(self.StopReason.BUDGET):
             Run.objects.filter(pk=self.pk).update(reached_ceiling=ceiling)
 
-    def stop(self, reason: StopReason, **condition: Any) -> bool:
+    def stop(self, reason: StopReason, **condition: object) -> bool:
         """Stop the run unless it has ended or is stopping; return whether this call did it."""
         # One UPDATE: two people may click at the same moment. Workers read stop_reason.
         still_open = Run.objects.filter(

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from evals_app.engine.statistics.agreement import Agreement, Kappa, OnScale, Proportion
+from evals_app.engine.statistics.agreement import Agreement, Kappa, OnScale
 from evals_app.reports.answers.agreement import agreement_in_words
 from evals_app.reports.answers.run_answers import Answer, Interval, Json
 
@@ -108,8 +108,8 @@ def calibration_json(
         **_of_lists(agreement),
         in_words=agreement_in_words(agreement, blind=blind),
         table=TableAnswer.of_object(agreement),
-        passes_noticed=_rate(agreement.passes_noticed),
-        failures_noticed=_rate(agreement.failures_noticed),
+        passes_noticed=RateAnswer.of_object(agreement.passes_noticed),
+        failures_noticed=RateAnswer.of_object(agreement.failures_noticed),
         kappa=_kappa(agreement.kappa),
         on_scale=_on_scale(agreement.on_scale),
         blind=blind,
@@ -121,21 +121,13 @@ def calibration_json(
 def _of_lists(agreement: Agreement) -> Json:
     return {
         "labels": agreement.n,
-        "agreement": _rate(agreement.same_verdict),
-        "commoner": _rate(agreement.commoner),
+        "agreement": RateAnswer.of_object(agreement.same_verdict),
+        "commoner": RateAnswer.of_object(agreement.commoner),
     }
 
 
-def _rate(rate: Proportion) -> Json:
-    interval = rate.interval
-    return RateAnswer.of_object(rate, interval=None if interval is None else list(interval))
-
-
 def _kappa(kappa: Kappa | None) -> Json | None:
-    if kappa is None:
-        return None
-    interval = None if kappa.interval is None else list(kappa.interval)
-    return KappaAnswer.of_object(kappa, interval=interval)
+    return None if kappa is None else KappaAnswer.of_object(kappa)
 
 
 def _on_scale(grades: OnScale | None) -> Json | None:

@@ -11,7 +11,7 @@ from evals_app.reports.answers.compared_cases import ComparedCase, HeadCases, He
 from evals_app.reports.answers.run_answers import Row
 from evals_app.reports.answers.run_json import AT_LEAST, RUBRIC_ITEMS, RUN_SUMMARY
 from evals_app.reports.words.coverage import COVERAGE_COLUMNS, coverage
-from evals_app.reports.words.figures import UNKNOWN, count_text, duration, percent, score_text
+from evals_app.reports.words.figures import UNKNOWN, count_text, duration, interval, score_text
 from evals_app.reports.words.shares import share_text
 from evals_app.reports.words.similarity import SIMILARITY_COLUMNS, compared_by
 from evals_app.reports.words.sums import sums
@@ -153,7 +153,7 @@ def _numbers(run: Row, cases: RunCases) -> dict[str, str]:
     summary = run[RUN_SUMMARY]
     return {
         "Cases passed": cases.share,
-        "95 % interval": _interval(cases.interval),
+        "95 % interval": interval(cases.interval) or UNKNOWN,
         "Undecided cases": f"{cases.undecided_count:,}",
         "Score": score_text(run["score"], scale=run["score_scale"]),
         "Turn latency, median": duration(summary.get("median_ms")),
@@ -167,10 +167,6 @@ def _numbers(run: Row, cases: RunCases) -> dict[str, str]:
 
 def _agreement(agreement: Agreement) -> str:
     return share_text(agreement.same_verdict.count, agreement.n) if agreement.n else NOT_COMPARED
-
-
-def _interval(interval: tuple[float, float] | None) -> str:
-    return UNKNOWN if interval is None else f"{percent(interval[0])} to {percent(interval[1])}"
 
 
 def _rubric(summary: Row) -> str:

@@ -23,10 +23,11 @@ ReachedCeiling = Literal["run", "person", "site"]
 WhyLeftOut = Literal["changed", "gone", "pruned"]
 
 _NOTHING: Row = MappingProxyType({})
-_IN_JSON: dict[type, Callable[[Any], Any]] = {
+_IN_JSON: dict[type, Callable[[Any], object]] = {
     Decimal: float,
     datetime: datetime.isoformat,
     date: date.isoformat,
+    tuple: list,
 }
 
 
@@ -63,8 +64,8 @@ def schema_name(name: str) -> str:
     return name.removesuffix("Json")
 
 
-def in_json(value: Any) -> Any:
-    """Return a value as JSON has it: decimals as numbers, moments and days as text."""
+def in_json(value: object) -> Any:
+    """Return a value as JSON has it: decimals as numbers, moments and days as text, tuples as lists."""
     return _IN_JSON[kind](value) if (kind := type(value)) in _IN_JSON else value
 
 

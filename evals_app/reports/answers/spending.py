@@ -85,14 +85,15 @@ def spending_json(month: str, by: By, rows: list[SpentAmount]) -> Json:
         spent_usd=in_json(total.spent_usd),
         unsettled_usd=in_json(total.unsettled_usd),
         rows=[
-            SpentAnswer.of_object(row, key=row.key or None, parts_usd=_parts(row)) for row in rows
+            SpentAnswer.of_object(
+                row,
+                key=row.key or None,
+                parts_usd=SpentParts.of(
+                    {"agent": row.agent_usd, "judge": row.judge_usd, "unknown": row.unknown_usd}
+                ),
+            )
+            for row in rows
         ],
-    )
-
-
-def _parts(row: SpentAmount) -> Json:
-    return SpentParts.of(
-        agent=in_json(row.agent_usd), judge=in_json(row.judge_usd), unknown=in_json(row.unknown_usd)
     )
 
 

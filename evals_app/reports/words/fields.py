@@ -38,18 +38,15 @@ def _rows(
         adds = title.lower() != name.replace("_", " ")  # `tags` needs no "Tags."
         meaning = _meaning(field, title if adds else "")
         key = f"{prefix}{field.alias or name}"
+        kind = _UNITS.get(mark_of(field, "unit")) or _kind(field.annotation)
         shown = default(model, field) or _default(field)
-        yield f"| `{key}` | {_unit(field) or _kind(field.annotation)} | {shown} | {cell(meaning)} |"
+        yield f"| `{key}` | {kind} | {shown} | {cell(meaning)} |"
         (item, *_) = get_args(field.annotation) or (None,)
         if isinstance(item, type) and issubclass(item, BaseModel) and item not in apart:
             yield from _rows(item, f"{key}[].", default, apart)
 
 
 _UNITS = {"share": "share (1 is 100 %)", "ms": "milliseconds", "s": "seconds"}
-
-
-def _unit(field: FieldInfo) -> str:
-    return _UNITS.get(mark_of(field, "unit"), "")
 
 
 def _meaning(field: FieldInfo, title: str) -> str:

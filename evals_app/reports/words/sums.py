@@ -46,7 +46,9 @@ def run_sums(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     return sums(tokens | costs, run["at_least"] or {}, grades_of=run["grades_of"])
 
 
-def _total_or_minimum(totals: Mapping[str, Any], at_least: Mapping[str, float], name: str) -> Any:
+def _total_or_minimum(
+    totals: Mapping[str, Any], at_least: Mapping[str, float], name: str
+) -> float | Decimal | None:
     return at_least.get(name) if totals[name] is None else totals[name]
 
 

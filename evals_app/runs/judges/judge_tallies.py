@@ -52,7 +52,8 @@ def _count(graded: GradedAssertion) -> dict[str, Counter[str]]:
         counted[""] = Counter()
     for call in grade.calls:
         if call.purpose != EMBEDDING and not call.is_reused:
-            counted.setdefault(_judge(call), Counter()).update(_count_call(call))
+            judge = f"{call.provider}/{call.asked_model}"
+            counted.setdefault(judge, Counter()).update(_count_call(call))
     for counts in counted.values():
         if grade.status in NOT_GRADED:
             counts["not_graded"] += 1
@@ -61,10 +62,6 @@ def _count(graded: GradedAssertion) -> dict[str, Counter[str]]:
         if grade.passed is not None:
             counts["passed" if grade.passed else "failed"] += 1
     return counted
-
-
-def _judge(call: JudgeCall) -> str:
-    return f"{call.provider}/{call.asked_model}"
 
 
 def _count_call(call: JudgeCall) -> dict[str, int]:

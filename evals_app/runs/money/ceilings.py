@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any
 
 from django.db.models import Q, QuerySet, Sum
+from django.db.models.expressions import Combinable
 
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.specs.base_spec import ProviderSpec
@@ -101,7 +101,9 @@ def limits_of(
         )
 
 
-def _by_person(rows: QuerySet[Any], column: str, amount: Any) -> dict[int | None, Decimal]:
+def _by_person(
+    rows: QuerySet[Lease] | QuerySet[Spending], column: str, amount: Combinable
+) -> dict[int | None, Decimal]:
     return dict(rows.order_by().values_list(column).annotate(amount=amount))
 
 

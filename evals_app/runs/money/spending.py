@@ -98,9 +98,6 @@ def _people(keys: Collection[int]) -> dict[int, str]:
 
 def each_day(first: date) -> Iterator[date]:
     """Return the days of a month that have begun."""
-    for number in range(first.toordinal(), min(next_month(first), _tomorrow()).toordinal()):
+    end = min(next_month(first).toordinal(), today().toordinal() + 1)
+    for number in range(first.toordinal(), end):
         yield date.fromordinal(number)
-
-
-def _tomorrow() -> date:
-    return date.fromordinal(today().toordinal() + 1)

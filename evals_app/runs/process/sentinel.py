@@ -42,7 +42,7 @@ class PatientBroker:
     def set_stat(self, key: str, value: str, timeout: int) -> None:
         pass
 
-    def dequeue(self) -> Any:
+    def dequeue(self) -> object:
         """Return the next tickets, or None."""
         try:
             tickets = self._broker.dequeue()
@@ -58,7 +58,7 @@ class PatientBroker:
             self._is_away = False
         return tickets
 
-    def acknowledge(self, ticket: Any) -> None:
+    def acknowledge(self, ticket: object) -> None:
         try:
             self._broker.acknowledge(ticket)
         except queue_faults(*AWAY) as error:
@@ -93,7 +93,7 @@ class Sentinel(q_cluster.Sentinel):  # type: ignore[misc]  # django-q2 is untype
         self._beat.value = time.monotonic()  # asked for in every round
         return str(super().status())
 
-    def spawn_process(self, target: Any, *args: Any) -> BaseProcess:
+    def spawn_process(self, target: object, *args: object) -> BaseProcess:
         process: BaseProcess = super().spawn_process(target, *args)
         popen = process._popen  # type: ignore[attr-defined]  # noqa: SLF001
         popen.terminate = popen.kill  # they ignore SIGTERM

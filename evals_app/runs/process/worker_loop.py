@@ -90,16 +90,13 @@ class WorkerLoop:
         not_these = mine | self._broken
         try:
             while (run_id := next_run(is_busy=bool(mine), except_for=not_these)) is not None:
-                if lease := open_lease(run_id, is_alone=self._is_alone):
+                if lease := open_lease(run_id, is_alone=lambda: len(self._leases) == 1):
                     self._leases.append(lease)
                     return lease
                 not_these.add(run_id)  # another process was faster
         except AWAY as error:
             log.warning("The database did not answer while looking for runs. (%s)", error)
         return None
-
-    def _is_alone(self) -> bool:
-        return len(self._leases) == 1
 
     @property
     def is_closing(self) -> bool:

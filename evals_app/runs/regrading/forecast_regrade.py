@@ -1,9 +1,8 @@
 """Forecast what grading the conversations of a run again will take."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from evals_app.engine.forecast.estimate import CALL_S, TOKENS_PER_S, Guesser
 from evals_app.engine.forecast.run_forecast import Forecast, PastExecution, forecast_run
@@ -11,6 +10,7 @@ from evals_app.engine.suites.suite_spec import CaseSpec, PlacedCheck
 from evals_app.engine.verdicts.judged_criteria import judged_criterion_of, question_of
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, read_case
 from evals_app.models import GradeResult
+from evals_app.reports.answers.run_answers import Row
 from evals_app.runs.regrading.start_regrade import RegradePlan
 from evals_app.runs.starting.forecast import MAX_CASES, PAST_COLUMNS, past_execution
 from evals_app.runs.starting.select import evenly
@@ -79,7 +79,7 @@ def _question_and_judge(head: SnapshotSpec, placed: PlacedCheck) -> tuple[str, s
     return question_of(placed.check, placed.turn), judged_by.digest if judged_by else ""
 
 
-def _past_grading(row: Mapping[str, Any]) -> PastExecution:
+def _past_grading(row: Row) -> PastExecution:
     """Return what grading a conversation took; its time is that of the judge's words."""
     written = row["judge_response_tokens"] or 0
     past = past_execution({**row, "started_at": row["finished_at"]})

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
-from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
@@ -184,7 +183,7 @@ def write_run(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(reviewed=reviewed_run(run))
 
 
-def reviewed_run(run: Run) -> dict[str, Any]:
+def reviewed_run(run: Run) -> dict[str, object]:
     """Return the result of a run with the decisions of people; empty if they changed no grade.
 
     Only the cases that people decided on are read trial by trial; the database adds up the others

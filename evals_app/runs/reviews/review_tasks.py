@@ -184,13 +184,13 @@ def _decided_grades(keys: Sequence[int], *, only_judged: bool) -> Iterator[_Grad
     yield from rows.order_by("pk").values_list(*columns, "details__scale", "details__flags")
 
 
-def _items_of(rubrics: Sequence[int]) -> Iterator[tuple[int, Any]]:
+def _items_of(rubrics: Sequence[int]) -> Iterator[tuple[int, list[object]]]:
     for start in range(0, len(rubrics), _AT_ONCE):
         rows = GradeResult.objects.filter(pk__in=rubrics[start : start + _AT_ONCE])
         yield from rows.values_list("pk", "details__items")
 
 
-def _candidates(row: _Graded, items: dict[int, Any]) -> Iterator[SampleCandidate]:
+def _candidates(row: _Graded, items: dict[int, list[object]]) -> Iterator[SampleCandidate]:
     pk, case, label, passed, status, cause, score, threshold, scale, flags = row
     flags = flags or ()
     if scale == "rubric":

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Unpack
 
 from django.db.models import Count
 
@@ -16,6 +16,7 @@ from evals_app.engine.specs.tool_spec import CannedTool, HttpTool
 from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, read_case
 from evals_app.models import Execution, Run, Suite
+from evals_app.reports.answers.run_answers import Row
 from evals_app.reports.words.judges import judges_text
 from evals_app.runs.starting.freeze import CannotStartError, RunOptions, freeze
 from evals_app.runs.starting.select import evenly
@@ -158,7 +159,7 @@ def _past(
     return past, used
 
 
-def past_execution(row: Mapping[str, Any]) -> PastExecution:
+def past_execution(row: Row) -> PastExecution:
     """Return what an execution took, from its `PAST_COLUMNS`."""
     took = row["finished_at"] - row["started_at"]
     return PastExecution(

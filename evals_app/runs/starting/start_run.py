@@ -72,7 +72,7 @@ def start_run(
 
 def _overrides(
     suite: Suite, choices: RunOptions, baseline: Run | None, *, all_trials: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     agent = choices.get("agent")
     other = None if agent is None or agent.pk == suite.agent_id else agent.slug
     chosen = {
@@ -133,7 +133,7 @@ def create_run(
     total: int,
     timeout_s: float | None = None,
     complete: Callable[[Snapshot], Iterable[int]] | None = None,
-    **columns: Any,
+    **columns: object,
 ) -> Run:
     """Write a run with its executions, and wake workers.
 
@@ -175,7 +175,7 @@ def create_run(
     return Run.objects.get(pk=run.pk)
 
 
-def _columns(head: SnapshotSpec) -> dict[str, Any]:
+def _columns(head: SnapshotSpec) -> dict[str, object]:
     """Return the columns that a run repeats from its snapshot, so that lists need not read it."""
     suite, agent = head.suite, head.agent
     return {
@@ -192,7 +192,7 @@ def _columns(head: SnapshotSpec) -> dict[str, Any]:
     }
 
 
-def _coverage(run: Run) -> dict[str, Any]:
+def _coverage(run: Run) -> dict[str, object]:
     """Return how much of its suite a run covers whose executions are written."""
     covered = run.executions.values("position").distinct().count()
     in_all = run.snapshot.cases.count()

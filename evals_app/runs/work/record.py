@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -156,7 +155,7 @@ def _update_executions(outcomes: Sequence[Outcome]) -> None:
         cursor.executemany(f"UPDATE {table} SET {assignments} WHERE id = %s", values)  # noqa: S608 - names of ours
 
 
-def _columns(outcome: Outcome) -> dict[str, Any]:
+def _columns(outcome: Outcome) -> dict[str, object]:
     trial, decision, judge = outcome.trial, outcome.decision, outcome.judge_usage
     return {
         "status": Execution.Status.FINISHED if decision else Execution.Status.CANCELLED,
