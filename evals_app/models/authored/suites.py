@@ -223,11 +223,7 @@ class Suite(Importable):
             part = list(rows.filter(position__gte=last.position).filter(later)[:CASES_AT_ONCE])
 
     def to_spec(self) -> SuiteSpec:
-        """Return the spec; load the row by `with_everything()` first to avoid a query per row.
-
-        Raises:
-            pydantic.ValidationError: the rows no longer validate.
-        """
+        """Return the spec; load the row by `with_everything()` first to avoid a query per row."""
         return SuiteSpec.model_validate(self.to_mapping(), context=FROZEN)
 
 

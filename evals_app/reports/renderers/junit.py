@@ -14,9 +14,9 @@ from evals_app.reports.answers.losses import TITLE, loss_lines
 from evals_app.reports.answers.notes import run_notes
 from evals_app.reports.answers.run_answers import Json, Row
 from evals_app.reports.renderers.results import WENT_WRONG, Outcome, Results, outcome, trial_name
-from evals_app.reports.words.characters import legal
 from evals_app.reports.words.figures import score_text, token_sum
 from evals_app.reports.words.gates import gate_texts, is_applied
+from evals_app.reports.words.markup import legal
 from evals_app.reports.words.shares import share_of_cases
 
 # The XML element by which a test differs from one that passed.

@@ -47,17 +47,17 @@ class Notice:
     suite_name: str
     agent: str
     agent_name: str
-    model: str
+    model: str = ""
     status: str
     verdict: str
-    stop_reason: str
+    stop_reason: str = ""
     in_short: str
     cases: int
     cases_passed: int
-    cases_measured: int
-    cases_not_graded: int
+    cases_measured: int = 0
+    cases_not_graded: int = 0
     cost_usd: float | None
-    created_by: str
+    created_by: str = ""
     started_at: datetime | None
     finished_at: datetime | None
     failed: Names

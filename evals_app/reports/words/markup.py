@@ -1,11 +1,17 @@
 """HTML in which every text is escaped, because only `tag` makes markup."""
 
+import re
 from collections.abc import Iterable
 from html import escape
 
-from evals_app.reports.words.characters import legal
-
+# What neither XML nor HTML can have.
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _EMPTY = frozenset({"meta", "input", "br"})
+
+
+def legal(text: str) -> str:
+    """Return a text with a mark in place of each character that neither XML nor HTML can have."""
+    return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 class Markup(str):

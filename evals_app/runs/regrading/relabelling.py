@@ -49,11 +49,7 @@ def plan_relabelling(calibration: Calibration, *, by: int | None) -> Relabelling
 def start_relabelling(
     calibration: Calibration, *, by: User | None, max_cost_usd: Decimal | None = None
 ) -> Started:
-    """Start a run for each of the newest runs with labels; `max_cost_usd` is the ceiling of each.
-
-    Raises:
-        CannotStartError: none could start.
-    """
+    """Grade the newest runs with labels again, or raise CannotStartError if none can be."""
     started = Started([], [])
     for run, executions in _sources(calibration):
         try:

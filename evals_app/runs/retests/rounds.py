@@ -33,11 +33,7 @@ from evals_app.runs.starting.start_run import create_run
 def start_settlement(
     plan: SettlementPlan, *, max_cost_usd: Decimal | None = None, by: User | None = None
 ) -> Settlement:
-    """Start the first look; all runs together stay below the ceiling.
-
-    Raises:
-        CannotStartError: the two runs are being settled already, or a price is missing.
-    """
+    """Start the first look, all runs together below the ceiling, or raise CannotStartError."""
     if max_cost_usd is not None and (unpriced := price_of(plan).unpriced_models):
         problem = (
             f"There is no price for {' and '.join(unpriced)}, so a ceiling of"
@@ -165,12 +161,7 @@ def _key(settlement: Settlement, side: Run) -> str:
 def _start_run(
     settlement: Settlement, source: Run, suspects: Sequence[Suspect], *, key: str
 ) -> Run:
-    """Start a run of the open suspects, in the version of `source`.
-
-    Raises:
-        IntegrityError: the key is taken.
-        ValidationError: the snapshot is of another version of Evalwell.
-    """
+    """Start a run of the open suspects in the version of `source`; IntegrityError: it exists."""
     names = [suspect.name for suspect in suspects if suspect.state is SuspectState.OPEN]
     trials = settlement.current_look.trials - settlement.fresh_before
     positions = positions_of(source, names)

@@ -244,12 +244,7 @@ def _add(review: Review, note: str) -> None:
 
 @contextmanager
 def _changing(executions: Sequence[Execution]) -> Iterator[list[Execution]]:
-    """Lock the run, and bring its results up to date on leaving; more executions may be added.
-
-    Raises:
-        CannotReviewError: an execution has not finished.
-        UndecidableError: its verdict cannot be computed.
-    """
+    """Lock the run, and bring its results up to date on leaving; more executions may be added."""
     changed = list(executions)
     with transaction.atomic():
         for execution in executions:

@@ -73,11 +73,7 @@ def cases_to_rerun(run: Run, *, only: Only) -> QuerySet[Execution]:
 
 
 def edits_before_rerun(run: Run, names: Collection[str]) -> list[str]:
-    """Return what people edited since the run that a re-run of these cases would use.
-
-    Raises:
-        CannotStartError: there is no current version of them.
-    """
+    """Return what people edited since the run that a re-run of these cases would use."""
     suite, agent = _today(run)
     try:
         return edited_since(run, names, suite=suite, agent=agent, model=_model(run))
