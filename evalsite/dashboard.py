@@ -34,7 +34,7 @@ MAX_ADMINISTRATORS = 3
 _OPEN = Q(status__in=Run.OPEN)
 
 
-def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, object]:
     """Add what the first page shows, limited to what the person may see."""
     user: Any = request.user
     sees_runs = user.has_perm("evals_app.view_run")
@@ -105,7 +105,7 @@ def _worse(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
     ] + _worse_retests(suites)
 
 
-def _worse_retests(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
+def _worse_retests(suites: Sequence[SuiteLine]) -> list[dict[str, object]]:
     """Return settlements that found cases really worse since the last whole run of their suites."""
     lines = {line.id: line for line in suites}
     found = Settlement.objects.filter(head__suite__in=lines, really_worse__gt=0)
@@ -147,7 +147,7 @@ def _calm(suites: Sequence[SuiteLine]) -> tuple[str, str]:
     return "Nothing", f"{first}{more}"
 
 
-def _open_run(run: Run) -> dict[str, Any]:
+def _open_run(run: Run) -> dict[str, object]:
     return {
         "run": run,
         "badges": run_badges(run),
@@ -160,7 +160,7 @@ def _waiting(suites: Sequence[SuiteLine]) -> int:
     return sum(line.last.run.failed + line.last.run.errored for line in suites if line.last)
 
 
-def _failures(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
+def _failures(suites: Sequence[SuiteLine]) -> list[dict[str, object]]:
     """Return the newest of those executions."""
     runs = {line.last.run.pk: line.last.run for line in suites if line.last}
     rows = Execution.objects.filter(run__in=runs, verdict__in=["failed", "errored"])
@@ -171,7 +171,7 @@ def _failures(suites: Sequence[SuiteLine]) -> list[dict[str, Any]]:
     ]
 
 
-def _month_spending(user: Any) -> dict[str, Any]:
+def _month_spending(user: Any) -> dict[str, object]:
     """Return what the site spent this month, and the ceilings that apply to a person."""
     amount = Spending.objects.filter(in_month(today())).aggregate(spent=Sum("spent_usd"))["spent"]
     ceilings = [

@@ -221,7 +221,7 @@ def _parts(name: str, address: str) -> SplitResult:
     return parts
 
 
-def _sqlite(name: str, parts: SplitResult, relative_to: Path) -> dict[str, Any]:
+def _sqlite(name: str, parts: SplitResult, relative_to: Path) -> dict[str, object]:
     path = unquote(parts.path).removeprefix("/")
     if parts.netloc or not path or path == ":memory:" or parts.query:
         # Several processes share the database, so it has to be a file.
@@ -231,7 +231,7 @@ def _sqlite(name: str, parts: SplitResult, relative_to: Path) -> dict[str, Any]:
     return _sqlite_file(relative_to / path)
 
 
-def _sqlite_file(path: Path) -> dict[str, Any]:
+def _sqlite_file(path: Path) -> dict[str, object]:
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": str(path),
@@ -239,7 +239,7 @@ def _sqlite_file(path: Path) -> dict[str, Any]:
     }
 
 
-def _postgresql(name: str, parts: SplitResult) -> dict[str, Any]:
+def _postgresql(name: str, parts: SplitResult) -> dict[str, object]:
     database_name = unquote(parts.path).removeprefix("/")
     if not database_name:
         raise ImproperlyConfigured(

@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
@@ -141,7 +140,7 @@ def _page(
 ) -> HttpResponse:
     """Answer with a page; `is_inside`: in the frame of the site, if the person may see it."""
     is_inside = is_inside and _may_enter(request)
-    frame: dict[str, Any] = admin.site.each_context(request) if is_inside else {}
+    frame: dict[str, object] = admin.site.each_context(request) if is_inside else {}
     texts: Sequence[str] = [line for line in lines if line]
     layout = "admin/base_site.html" if is_inside else "errors/apart.html"
     own = {"layout": layout, "title": title, "lines": texts, "is_inside": is_inside}

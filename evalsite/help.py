@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
@@ -106,7 +105,7 @@ def help_page(request: HttpRequest, slug: str = "") -> HttpResponse:
     page = listed[position] if position is not None else None
     html, sections = content(slug or "README")
     following = listed[position + 1 : position + 2] if position is not None else listed[:1]
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         **admin.site.each_context(request),
         "title": page.title if page else "Help",
         "page": page,

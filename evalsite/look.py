@@ -1,7 +1,5 @@
 """The look of the site: its accent, its mark, and what Unfold shows around every page."""
 
-from typing import Any
-
 from django.templatetags.static import static
 from django.urls import reverse_lazy
 
@@ -26,7 +24,7 @@ def _mark(_request: object) -> str:
     return static("evals_app/favicon.svg")
 
 
-UNFOLD: dict[str, Any] = {
+UNFOLD: dict[str, object] = {
     "SITE_TITLE": "Evalwell",
     "SITE_HEADER": "Evalwell",
     "SITE_URL": reverse_lazy("admin:index"),

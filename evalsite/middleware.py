@@ -122,7 +122,7 @@ class PossibleIds:
         return self.get_response(request)
 
     def process_view(
-        self, request: HttpRequest, view: Any, _: Any, parts: Mapping[str, Any]
+        self, request: HttpRequest, view: object, _: object, parts: Mapping[str, object]
     ) -> None:
         """Refuse the address.
 

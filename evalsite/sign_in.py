@@ -7,7 +7,7 @@ there, and a browser that someone has signed in with is refused only for its own
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -59,13 +59,15 @@ class SignInLimits(AxesDatabaseHandler):
             (end for end in [*ends, _end(both, OF_A_NAME_AT_AN_ADDRESS)] if end), default=None
         )
 
-    def user_logged_in(self, sender: Any, request: HttpRequest, user: Any, **kwargs: Any) -> None:
+    def user_logged_in(
+        self, sender: object, request: HttpRequest, user: Any, **kwargs: object
+    ) -> None:
         super().user_logged_in(sender, request, user, **kwargs)
         noted: Any = request
         noted.signed_in_as = user.get_username()
 
     def reset_user_attempts(
-        self, request: HttpRequest, credentials: dict[str, Any] | None = None
+        self, request: HttpRequest, credentials: Mapping[str, object] | None = None
     ) -> int:
         """Forget the failures of this person at this address, but not those of others.
 

@@ -23,7 +23,7 @@ READ_S = 60.0
 class PatientWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn ships no types
     """Threads that wait for the rest of a request, but not forever."""
 
-    def handle(self, conn: Any) -> Any:
+    def handle(self, conn: Any) -> object:
         """Read a request and answer it; the answer may take any time."""
         timer = Timer(READ_S, _stop_reading, [conn.sock])
         timer.daemon = True
@@ -65,7 +65,7 @@ def on_starting(server: Any) -> None:
         server.log.warning("Static files are served uncompressed: %s", collected.stderr.strip())
 
 
-def post_worker_init(_worker: Any) -> None:
+def post_worker_init(_worker: object) -> None:
     """Start adding the requests of this process to the tallies, if metrics are switched on."""
     from django.conf import settings  # noqa: PLC0415 - the site is loaded only now
 
@@ -75,7 +75,7 @@ def post_worker_init(_worker: Any) -> None:
         Thread(target=requests.add_until, args=[Event()], daemon=True).start()
 
 
-def worker_exit(_server: Any, _worker: Any) -> None:
+def worker_exit(_server: object, _worker: object) -> None:
     """Add what this process has counted since the last time."""
     from django.conf import settings  # noqa: PLC0415 - as above
 

@@ -3,7 +3,7 @@
 import gc
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import IO, Any
 
 from django.core.exceptions import BadRequest
 from django.core.wsgi import get_wsgi_application
@@ -20,7 +20,7 @@ gc.freeze()  # modules are not garbage; scanning them takes a tenth of a second
 class Body:
     """The body of a request; one that ends early is refused, not read as a shorter one."""
 
-    def __init__(self, stream: Any, length: int) -> None:
+    def __init__(self, stream: IO[bytes], length: int) -> None:
         self._stream = stream
         self._left = length
 

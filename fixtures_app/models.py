@@ -53,7 +53,7 @@ class EntityType(Importable):
         return EntityTypeSpec.model_validate({"slug": self.slug, "schema": self.schema})
 
 
-def _in_order(schema: dict[str, Any], names: list[str]) -> dict[str, Any]:
+def _in_order(schema: dict[str, Any], names: list[str]) -> dict[str, object]:
     """Return a schema with its fields in the order in which they were written."""
     properties = schema.get("properties")
     if not isinstance(properties, dict) or list(properties) == names:
@@ -63,7 +63,9 @@ def _in_order(schema: dict[str, Any], names: list[str]) -> dict[str, Any]:
     return {**schema, "properties": {name: properties[name] for name in [*ordered, *left]}}
 
 
-def _rows_to_mappings(rows: "models.Manager[Any]", *same: str, **keys: str) -> list[dict[str, Any]]:
+def _rows_to_mappings(
+    rows: "models.Manager[Any]", *same: str, **keys: str
+) -> list[dict[str, object]]:
     """Return rows as files have them; `keys` are those that have other names here."""
     names = {**{name: name for name in same}, **keys}
     return [{key: attrgetter(name)(row) for key, name in names.items()} for row in rows.all()]

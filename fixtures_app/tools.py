@@ -63,7 +63,7 @@ def _delete_relation(world: FixtureWorld, args: Row) -> Row:
     return {"deleted": args["id"]}
 
 
-def _parameters(required: Sequence[str] = (), **properties: Row) -> Mapping[str, Any]:
+def _parameters(required: Sequence[str] = (), **properties: Row) -> Mapping[str, object]:
     return {
         "type": "object",
         "properties": {key.rstrip("_"): schema for key, schema in properties.items()},

@@ -1,8 +1,7 @@
 """Find out the kind and dialect of a file from its name and content."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import Any
 
 from evals_app.formats.dialect import rows_under
 from evals_app.formats.dialects import DIALECTS
@@ -87,7 +86,7 @@ def instead_of(path: str) -> str:
     return _INSTEAD.get(PurePosixPath(path.lower()).suffix, "")
 
 
-def foreign_dialect(path: str, data: Any) -> str | None:
+def foreign_dialect(path: str, data: object) -> str | None:
     """Return the dialect of a file that is not ours by its data, then by its name; None if it is ours."""
     if is_spreadsheet(path):
         return "table"
@@ -113,7 +112,7 @@ def foreign_dialect(path: str, data: Any) -> str | None:
     return "table" if kind is None and rows_place(data) is not None else None
 
 
-def kind_of(path: str, data: Any) -> Kind | None:
+def kind_of(path: str, data: object) -> Kind | None:
     """Return what a file describes: from its name, or from its keys."""
     if has_own_suffix(path):
         suffix = path.split(".")[-2]
@@ -131,7 +130,7 @@ def kind_of(path: str, data: Any) -> Kind | None:
     return None
 
 
-def _has_our_cases(data: dict[str, Any]) -> bool:
+def _has_our_cases(data: Mapping[str, object]) -> bool:
     """Whether cases are ours or Struere's: other tools have cases too, but not with turns."""
     is_named = bool({"slug", "agent"} & data.keys())
     return "cases" in data and (

@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
 
 from evals_app.formats.foreign.draft import Draft, rows
 from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.reading.parsed_file import ParsedFile
 
 # Whether a file is of a dialect, by its path and its data.
-Detect = Callable[[str, Any], bool]
+Detect = Callable[[str, object], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +53,6 @@ def _pattern(files: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?:^|/)(?:{paths})\Z")
 
 
-def rows_under(data: Any, key: str) -> list[dict[str, Any]]:
+def rows_under(data: object, key: str) -> list[dict[str, object]]:
     """Return the mappings in a list of a file, of whatever shape it is."""
     return [row for row, _ in rows(data, key, ())]

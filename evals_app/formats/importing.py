@@ -366,7 +366,7 @@ def _compare(
     return [*types.values(), *opened.values()], problems
 
 
-def _schemas(types: Mapping[str, DeclaredType]) -> dict[str, Mapping[str, Any]]:
+def _schemas(types: Mapping[str, DeclaredType]) -> dict[str, Mapping[str, object]]:
     return {slug: item.spec.json_schema for slug, item in types.items()}
 
 

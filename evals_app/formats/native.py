@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel
 
@@ -115,7 +115,7 @@ def file_name(spec: BaseModel) -> str:
     return f"{getattr(spec, 'slug')}.{kind}.yaml"  # noqa: B009 - every one of them has a slug
 
 
-def _tidy_number(value: Any, loc: Loc, model: type[BaseModel], data: Any) -> Any:
+def _tidy_number(value: object, loc: Loc, model: type[BaseModel], data: object) -> object:
     """Write 3 for a declared 3.0; in free data the difference stays."""
     if isinstance(value, dict):
         return {key: _tidy_number(item, (*loc, key), model, data) for key, item in value.items()}

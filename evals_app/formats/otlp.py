@@ -108,11 +108,11 @@ def _error(span: SentSpan) -> str | None:
     return span.status.message or "The span ended with an error."
 
 
-def _plain(attributes: Iterable[KeyValue]) -> dict[str, Any]:
+def _plain(attributes: Iterable[KeyValue]) -> dict[str, object]:
     return {attribute.key: _value(attribute.value) for attribute in attributes}
 
 
-def _value(value: AnyValue) -> Any:
+def _value(value: AnyValue) -> object:
     kind = value.WhichOneof("value")
     if kind is None:
         return None

@@ -1,7 +1,5 @@
 """The baseline of a suite: the run that its later runs are compared with."""
 
-from typing import Any
-
 from django.db import transaction
 
 from evals_app.engine.basics.errors import CannotError
@@ -35,7 +33,7 @@ def why_no_baseline(run: Run) -> str:
     return ""
 
 
-def set_baseline(run: Run, *, by: Any = None) -> None:
+def set_baseline(run: Run, *, by: object = None) -> None:
     """Make a run the baseline of its suite, in the name of a user or of the command line.
 
     Raises:
@@ -51,12 +49,12 @@ def set_baseline(run: Run, *, by: Any = None) -> None:
             _note(locked, f"Run {run.pk} is the baseline.", by)
 
 
-def unset_baseline(run: Run, *, by: Any = None) -> None:
+def unset_baseline(run: Run, *, by: object = None) -> None:
     """Leave the suite of a run without a baseline, if the run is it."""
     with transaction.atomic():
         if Suite.objects.filter(runs=run, baseline=run).update(baseline=None):
             _note(run, f"Run {run.pk} is no longer the baseline.", by)
 
 
-def _note(run: Run, message: str, by: Any) -> None:
+def _note(run: Run, message: str, by: object) -> None:
     note_edit(Suite.objects.get(runs=run), user=by, note=message)

@@ -1,7 +1,7 @@
 """Delete what people wrote, unless something uses it; suites are archived instead."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from django.db import transaction
 
@@ -21,7 +21,7 @@ class InUseError(Exception):
 
 
 @transaction.atomic
-def delete_written(row: Agent | Fixture | Provider, *, by: Any, note: str) -> None:
+def delete_written(row: Agent | Fixture | Provider, *, by: object, note: str) -> None:
     """Delete an agent, a fixture or a provider.
 
     Raises:
@@ -40,21 +40,21 @@ def delete_written(row: Agent | Fixture | Provider, *, by: Any, note: str) -> No
 
 
 @transaction.atomic
-def delete_case(case: Case, *, by: Any, note: str) -> None:
+def delete_case(case: Case, *, by: object, note: str) -> None:
     """Delete a case with its turns and checks."""
     note_deletion(case, user=by, note=note)
     delete_cases([case.pk])
 
 
 @transaction.atomic
-def archive_suite(suite: Suite, *, by: Any) -> None:
+def archive_suite(suite: Suite, *, by: object) -> None:
     """Archive a suite, if it is not archived yet: its runs and results are kept."""
     if Suite.objects.filter(pk=suite.pk).archive():
         note_edit(suite, user=by, note="Archived.")
 
 
 @transaction.atomic
-def restore_suite(suite: Suite, *, by: Any) -> None:
+def restore_suite(suite: Suite, *, by: object) -> None:
     """Restore a suite, if it is archived."""
     if Suite.objects.filter(pk=suite.pk).restore():
         note_edit(suite, user=by, note="Restored.")

@@ -47,7 +47,7 @@ def mark_of(entry: Compared[Any], imported_at: datetime | None) -> dict[str, Any
     return {"imported_digest": entry.digest, "imported_at": imported_at}
 
 
-def _upsert(model: type[M], rows: Sequence[dict[str, Any]], *, by: Sequence[str]) -> list[M]:
+def _upsert(model: type[M], rows: Sequence[dict[str, object]], *, by: Sequence[str]) -> list[M]:
     """Insert rows, or update existing ones; `by` names their unique columns."""
     if not rows:
         return []
@@ -107,7 +107,7 @@ def write_providers(
 def save_prices(provider: Provider, specs: Sequence[PriceSpec]) -> None:
     """Replace the list of a provider's prices; what stays the same keeps its row."""
     wanted = [PRICE.values(spec) for spec in specs]
-    kept: list[dict[str, Any]] = []
+    kept: list[dict[str, object]] = []
     gone: list[int] = []
     for row in provider.prices.all():
         columns = row.to_mapping()
@@ -254,7 +254,7 @@ class SuiteWriting:
                 Suite.objects.filter(pk=entry.row.pk).update(**columns)
         _mark_unchanged(Suite, self._entries, self._imported_at)
 
-    def _columns(self, entry: Compared[SuiteSpec], agent: Agent) -> dict[str, Any]:
+    def _columns(self, entry: Compared[SuiteSpec], agent: Agent) -> dict[str, object]:
         return {
             "agent_id": agent.pk,
             "archived_at": None,
@@ -263,7 +263,7 @@ class SuiteWriting:
             **mark_of(entry, self._imported_at),
         }
 
-    def _of_import(self, entry: Compared[SuiteSpec]) -> dict[str, Any]:
+    def _of_import(self, entry: Compared[SuiteSpec]) -> dict[str, object]:
         """Return what a suite remembers of its file."""
         known = entry.row.losses if entry.row is not None else {}
         losses = self._losses.get(entry.spec.slug)

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from decimal import Decimal
 from functools import partial
@@ -44,7 +44,7 @@ def console_on(out: Any, *, plain: bool) -> Console:
 class RunsCommand(BaseCommand):
     """A command that starts or watches runs. With `--ci` stdout carries JSON alone."""
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         is_ci = options["ci"]
         console = console_on(
             sys.stderr if is_ci else self.stdout, plain=is_ci or options["no_color"]
@@ -59,7 +59,7 @@ class RunsCommand(BaseCommand):
         raise NotImplementedError
 
 
-def address_of_pages(options: dict[str, Any]) -> str:
+def address_of_pages(options: Mapping[str, object]) -> str:
     """Return the address of the site that printed links begin with."""
     return str(options["site"] or settings.SITE).rstrip("/")
 

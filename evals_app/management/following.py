@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
@@ -76,7 +76,7 @@ class FollowingCommand(RunsCommand):
         if code := _exit_code(runs):
             sys.exit(code)
 
-    def write_json(self, document: Callable[[], Any], options: dict[str, Any]) -> None:
+    def write_json(self, document: Callable[[], object], options: dict[str, Any]) -> None:
         """Write JSON where it is wanted, piece by piece, because it may be large."""
         if options["output"]:
             try:
@@ -93,7 +93,7 @@ class FollowingCommand(RunsCommand):
             self.stdout.write()
 
     def _watch(
-        self, begin: Callable[[], list[Run]], options: dict[str, Any], console: Console
+        self, begin: Callable[[], list[Run]], options: Mapping[str, object], console: Console
     ) -> list[Run]:
         with Interrupted().listening() as stop, ExitStack() as stack:
             runs = begin()
@@ -115,7 +115,7 @@ class FollowingCommand(RunsCommand):
         self,
         runs: list[Run],
         stop: Interrupted,
-        options: dict[str, Any],
+        options: Mapping[str, object],
         *,
         has_own_workers: bool,
     ) -> None:

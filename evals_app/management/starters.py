@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import BaseCommand
 from django.db import OperationalError, ProgrammingError
@@ -154,7 +153,7 @@ def _title(slug: str) -> str:
     return slug.replace("-", " ").replace("_", " ").capitalize()
 
 
-def _head(**keys: Any) -> str:
+def _head(**keys: object) -> str:
     # Written as YAML: a slug like 2024 or no is put in quotes.
     return write_yaml(keys).decode().rstrip()
 

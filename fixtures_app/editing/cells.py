@@ -1,5 +1,6 @@
 """Inputs of values in a grid: one for each kind of field; none loses typed text."""
 
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
@@ -57,7 +58,7 @@ def cell_field(one: Field) -> forms.Field:
 
 
 def _widget(one: Field) -> forms.Widget:
-    attrs: dict[str, Any] = {"aria-label": one.name}
+    attrs: dict[str, object] = {"aria-label": one.name}
     match one.kind:
         case FieldKind.NUMBER:
             return TextInput(attrs | {"inputmode": "decimal"})
@@ -81,7 +82,7 @@ def _widget(one: Field) -> forms.Widget:
             return TextInput(attrs)
 
 
-def _select(attrs: dict[str, Any], choices: list[tuple[str, str]]) -> ChoiceInput:
+def _select(attrs: Mapping[str, object], choices: list[tuple[str, str]]) -> ChoiceInput:
     widget = ChoiceInput(attrs)
     widget.choices = [("", ""), *choices]
     return widget

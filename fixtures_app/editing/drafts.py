@@ -5,7 +5,7 @@ without errors: a draft may be incomplete.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.forms.utils import ErrorDict, ErrorList
@@ -16,12 +16,12 @@ SAVED = "saved_draft"  # the cookie that names the draft to remove
 _AN_ID = re.compile(r"[a-z0-9.]{1,40}")
 
 
-def is_restored(posted: Mapping[str, Any]) -> bool:
+def is_restored(posted: Mapping[str, object]) -> bool:
     """Whether the request asks for the page with a draft in its form."""
     return RESTORE in posted
 
 
-def forget_errors(form: Any, formsets: list[Any]) -> None:
+def forget_errors(form: Any, formsets: Sequence[object]) -> None:
     """Show a form and its rows as if not submitted yet."""
     form._errors = ErrorDict()  # noqa: SLF001 - Django has no other way to take errors back
     for formset in formsets:

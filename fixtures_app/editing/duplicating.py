@@ -1,7 +1,6 @@
 """A button that duplicates a row."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -28,7 +27,7 @@ def free_name(wanted: str, taken: Iterable[str], *, length: int, mark: str = " "
 class Duplicating(ModelAdmin):
     """Lets people duplicate a row; `make_copy` saves and returns the copy."""
 
-    copied: Callable[[Any], Any]
+    copied: Callable[[object], object]
 
     @action(
         description="Duplicate",

@@ -48,7 +48,7 @@ class VersionedForm(forms.ModelForm):
             self.fields["version"].initial = self.instance.updated_at.isoformat()
 
     def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        cleaned: dict[str, object] = super().clean() or self.cleaned_data
         if self.instance.pk and (saved_at := self._newer_version()):
             at = moment_text(saved_at)
             message = (
@@ -149,18 +149,18 @@ class Editor(KeepsTexts, ModelAdmin):
 
     def get_paginator(
         self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
-    ) -> "Paginator[Any]":
+    ) -> "Paginator[object]":
         # Django uses it for the history, too, which shows the number of entries.
         kind = Paginator if queryset.model is LogEntry else self.paginator
         return kind(queryset, *args, **kwargs)
 
     def get_prepopulated_fields(
-        self, request: HttpRequest, obj: Any = None
+        self, request: HttpRequest, obj: object = None
     ) -> dict[str, Sequence[str]]:
         # Files and other rows refer to a slug, so a new name does not change it.
         return {} if obj else self.prepopulated_fields
 
-    def more_problems(self, form: Any) -> Iterator[ListedError]:
+    def more_problems(self, form: object) -> Iterator[ListedError]:
         """List the errors of rows that are not inlines."""
         yield from ()
 
@@ -172,7 +172,7 @@ class Editor(KeepsTexts, ModelAdmin):
         return note_saved(request, page) if request.method == "POST" else page
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
     ) -> HttpResponse:
         form = context["adminform"].form
         formsets = [inline.formset for inline in context["inline_admin_formsets"]]
@@ -198,9 +198,11 @@ class Editor(KeepsTexts, ModelAdmin):
         form: forms.BaseForm,
         formsets: list[BaseInlineFormSet],
         add: bool = False,  # noqa: FBT001, FBT002 - Django's signature
-    ) -> list[dict[str, Any]]:
+    ) -> list[dict[str, object]]:
         others = [formset for formset in formsets if not isinstance(formset, OrderedFormSet)]
-        changes: list[dict[str, Any]] = super().construct_change_message(request, form, others, add)
+        changes: list[dict[str, object]] = super().construct_change_message(
+            request, form, others, add
+        )
         if add:
             return changes
         for formset in formsets:

@@ -39,7 +39,7 @@ class FieldRow(PlainRow):
     note = forms.CharField(label="Note or example", required=False, widget=TextInput, strip=False)
     kept = forms.CharField(required=False, widget=HiddenInput)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         for name in ("name", "kind", "is_required", "choices", "note"):
             self.fields[name].widget.attrs["aria-label"] = self.fields[name].label or "Name"
@@ -106,7 +106,7 @@ class FieldRows(PlainRows):
         return tuple(row.to_field() for row in self.kept_rows)
 
 
-def field_rows(data: Any, table: FieldTable) -> FieldRows:
+def field_rows(data: object, table: FieldTable) -> FieldRows:
     """Return the rows of a page that was opened or posted."""
     initial = [
         {

@@ -4,6 +4,7 @@ A page of a hundred checks has about 1,500 inputs, and Django's widgets would ta
 time.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django import forms
@@ -27,9 +28,9 @@ class _Input:
 class _Styled(forms.Widget):
     """Has default attributes unless others are given."""
 
-    own: ClassVar[dict[str, Any]] = {"class": "ew-input"}
+    own: ClassVar[dict[str, object]] = {"class": "ew-input"}
 
-    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+    def __init__(self, attrs: Mapping[str, object] | None = None) -> None:
         super().__init__({**self.own, **(attrs or {})})
 
 

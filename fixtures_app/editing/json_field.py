@@ -59,12 +59,12 @@ def _comparable(value: object) -> str:
 class JsonTextField(forms.CharField):
     """A text area of JSON; `kind` dict or list asks for an object or a list."""
 
-    def __init__(self, *, kind: type | None = None, rows: int = 4, **kwargs: Any) -> None:
+    def __init__(self, *, kind: type | None = None, rows: int = 4, **kwargs: object) -> None:
         widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "class": "ew-mono"})
         super().__init__(strip=False, **{"widget": widget, **kwargs})
         self.kind = kind
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> Any:
         if value is None or (isinstance(value, str) and not value.strip()):
             return None
         if not isinstance(value, str):
@@ -74,13 +74,13 @@ class JsonTextField(forms.CharField):
             raise ValidationError(f"Write {_KINDS.get(self.kind, self.kind.__name__)}.")
         return parsed
 
-    def run_validators(self, value: Any) -> None:
+    def run_validators(self, value: object) -> None:
         pass
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: object) -> object:
         return value if value is None or isinstance(value, str) else write_json(value)
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
+    def has_changed(self, initial: object, data: object) -> bool:
         try:
             return _comparable(self.to_python(initial)) != _comparable(self.to_python(data))
         except ValidationError:

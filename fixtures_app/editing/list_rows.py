@@ -4,6 +4,7 @@ They look and behave like the rows in `rows`: the same templates, the same scrip
 the top of the page. A row may itself have fields of this kind.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -47,7 +48,7 @@ class ListRow(forms.Form):
     position = PositionField()
     initial_item: Any = None  # the object as it was stored
 
-    def __init__(self, *args: Any, item: Any = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, item: object = None, **kwargs: Any) -> None:
         self.initial_item = item
         self.is_added = item is None
         initial = self.fields_of(item) if item is not None else {}
@@ -57,7 +58,7 @@ class ListRow(forms.Form):
                 field.attach(self, name)
 
     @classmethod
-    def fields_of(cls, item: Any) -> dict[str, Any]:
+    def fields_of(cls, item: object) -> dict[str, object]:
         """Return the initial values of the fields for an object."""
         raise NotImplementedError
 
@@ -96,7 +97,13 @@ class ListFormSet:
     """The rows of one list, in the order of the screen."""
 
     def __init__(
-        self, row: type[ListRow], *, name: str, prefix: str, items: list[Any], data: Any = None
+        self,
+        row: type[ListRow],
+        *,
+        name: str,
+        prefix: str,
+        items: Sequence[object],
+        data: Any = None,
     ) -> None:
         self.row_name = name
         self.prefix = prefix
@@ -163,10 +170,10 @@ class ListRowsWidget(forms.Widget):
         html = (renderer or get_default_renderer()).render(self.template, context)
         return mark_safe(html)  # noqa: S308 - a template rendered it
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> ListFormSet:
+    def value_from_datadict(self, data: object, files: object, name: str) -> ListFormSet:
         return self.formset
 
-    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+    def value_omitted_from_data(self, data: object, files: object, name: str) -> bool:
         return False
 
     def id_for_label(self, id_: str) -> str:
@@ -196,7 +203,7 @@ class ListRows(forms.Field):
             data=form.data if form.is_bound else None,
         )
 
-    def clean(self, value: Any) -> list[Any]:
+    def clean(self, value: object) -> list[Any]:
         if not self.formset.is_valid():
             raise self.refusal()
         return self.formset.items()
@@ -214,5 +221,5 @@ class ListRows(forms.Field):
         """Whether the rows show what these errors of the field are about."""
         return all(error.code == self.ROWS for error in errors.as_data())
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
+    def has_changed(self, initial: object, data: object) -> bool:
         return not self.formset.is_valid() or self.formset.items() != (initial or [])

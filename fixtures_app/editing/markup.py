@@ -1,6 +1,6 @@
 """The icons, badges and buttons of all pages, as template tags."""
 
-from typing import Any
+from collections.abc import Mapping
 
 from django import template
 from django.forms.utils import flatatt
@@ -35,14 +35,14 @@ def small_badge(word: str, tone: str = "") -> SafeString:
 
 
 @register.simple_tag
-def button(label: str, *, icon: str = "", kind: str = "", **attributes: Any) -> SafeString:
+def button(label: str, *, icon: str = "", kind: str = "", **attributes: object) -> SafeString:
     """Return a button that sends its form. `kind` is "primary" or nothing."""
     return _button("button", label, icon, kind, {"type": "submit"} | attributes)
 
 
 @register.simple_tag
 def link_button(
-    label: str, view: str = "", *args: Any, icon: str = "", kind: str = "", **attributes: Any
+    label: str, view: str = "", *args: object, icon: str = "", kind: str = "", **attributes: object
 ) -> SafeString:
     """Return a link that looks like a button, to a view with its arguments or to `href`."""
     href = {"href": reverse(view, args=args)} if view else {}
@@ -51,7 +51,7 @@ def link_button(
 
 @register.simple_tag
 def dialog_button(
-    label: str, view: str = "", *args: Any, href: str = "", icon: str = "", kind: str = ""
+    label: str, view: str = "", *args: object, href: str = "", icon: str = "", kind: str = ""
 ) -> SafeString:
     """Return a button that opens the dialog of a view with its arguments, or of `href`."""
     opening = {"type": "button", "hx-get": href or reverse(view, args=args)} | _INTO_DIALOG
@@ -72,7 +72,7 @@ def into_dialog() -> SafeString:
 
 
 def _button(
-    element: str, label: str, icon: str, kind: str, attributes: dict[str, Any]
+    element: str, label: str, icon: str, kind: str, attributes: Mapping[str, object]
 ) -> SafeString:
     named = {name.replace("_", "-"): value for name, value in attributes.items()}
     return format_html(

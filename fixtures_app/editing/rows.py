@@ -126,7 +126,7 @@ class OrderedFormSet(InOrder, BaseInlineFormSet):
     """Rows of one owner, in the order of the screen."""
 
     @property
-    def _prefilled_rows(self) -> list[Any]:
+    def _prefilled_rows(self) -> list[object]:
         if self.is_bound:
             return []
         model: Any = self.model
@@ -159,7 +159,7 @@ class OrderedFormSet(InOrder, BaseInlineFormSet):
         name: str = model._meta.pk.name  # noqa: SLF001 - the documented API of models
         return name
 
-    def _construct_form(self, i: int, **kwargs: Any) -> Any:
+    def _construct_form(self, i: int, **kwargs: object) -> object:
         django: Any = super()
         added = i - self.initial_form_count()
         if 0 <= added < len(self._prefilled_rows):
@@ -175,7 +175,7 @@ class OrderedFormSet(InOrder, BaseInlineFormSet):
     def _known_keys(self) -> set[int]:
         return {row.pk for row in self.get_queryset()}
 
-    def save_existing_objects(self, commit: bool = True) -> list[Any]:  # noqa: FBT001, FBT002
+    def save_existing_objects(self, commit: bool = True) -> list[object]:  # noqa: FBT001, FBT002
         saved = super().save_existing_objects(commit)
         rows: list[Any] = self.initial_forms
         for row in rows:
@@ -186,7 +186,7 @@ class OrderedFormSet(InOrder, BaseInlineFormSet):
 
 def row_changes(formset: OrderedFormSet) -> list[dict[str, Any]]:
     """Return the changes of the rows, and of the rows inside them, for the history of the page."""
-    changes: list[dict[str, Any]] = []
+    changes: list[dict[str, object]] = []
     for row in formset.rows:
         about = {"name": formset.row_name, "object": str(row.instance)}
         if row.is_removed:
@@ -210,7 +210,7 @@ class KeepsTexts:
     """Forms that save texts unchanged, including an empty last line, as files do."""
 
     def formfield_for_dbfield(
-        self, db_field: "models.Field[Any, Any]", request: HttpRequest, **kwargs: Any
+        self, db_field: "models.Field[object, object]", request: HttpRequest, **kwargs: object
     ) -> forms.Field | None:
         django: Any = super()
         field: forms.Field | None = django.formfield_for_dbfield(db_field, request, **kwargs)

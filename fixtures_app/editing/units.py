@@ -69,11 +69,11 @@ class QuantityField(forms.Field):
         self.widget.attrs |= {"inputmode": "decimal"}
         self.widget.attrs.setdefault("placeholder", f"for example {self.example}")
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: Any) -> object:
         is_stored = isinstance(value, int | float) and not isinstance(value, bool)
         return self.unit.to_text(value) if is_stored else value  # otherwise as typed
 
-    def to_python(self, value: Any) -> float | None:
+    def to_python(self, value: object) -> float | None:
         if value is None or isinstance(value, int | float):
             return value
         text = " ".join(str(value).split())
@@ -102,7 +102,7 @@ class QuantityField(forms.Field):
             raise ValidationError(f"“{text}” is not a valid value. Give at most 3 decimals.")
         return int(value)
 
-    def doubt(self, typed: Any, *, long_s: float = LONG_S) -> str:
+    def doubt(self, typed: object, *, long_s: float = LONG_S) -> str:
         """Return a question about a bare number that would be a very long time in seconds."""
         text = str(typed or "").strip()
         is_alone = re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,15})?", text) is not None
@@ -120,7 +120,7 @@ class QuantityField(forms.Field):
                 given, limit = self.unit.to_text(value), self.unit.to_text(bound)
                 raise ValidationError(f"“{given}” is not possible: it must be {words} {limit}.")
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
+    def has_changed(self, initial: object, data: object) -> bool:
         try:
             return self.to_python(initial) != self.to_python(data)
         except ValidationError:

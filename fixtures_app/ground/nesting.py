@@ -7,7 +7,7 @@ MAX_LEVELS = 100
 TOO_DEEP = f"JSON nested more than {MAX_LEVELS} levels deep"
 
 
-def is_too_deep(value: Any) -> bool:
+def is_too_deep(value: object) -> bool:
     """Whether lists and objects are nested in each other more than MAX_LEVELS times."""
     level = _containers([value])
     for _ in range(MAX_LEVELS):
@@ -19,5 +19,5 @@ def is_too_deep(value: Any) -> bool:
     return bool(level)
 
 
-def _containers(parts: Iterable[Any]) -> list[Any]:
+def _containers(parts: Iterable[object]) -> list[Any]:
     return [part for part in parts if isinstance(part, Mapping | list)]

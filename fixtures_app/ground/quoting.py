@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 _QUOTE_CHARS = 160
 _JSON_CHARS = 240
@@ -81,7 +81,7 @@ def _densest(places: Sequence[tuple[int, int]], span: int) -> int:
     return best_start
 
 
-def json_text(value: Any, limit: int | None = _JSON_CHARS) -> str:
+def json_text(value: object, limit: int | None = _JSON_CHARS) -> str:
     """Return JSON on one line; what is too deep or too large becomes an ellipsis."""
     try:
         try:
@@ -98,13 +98,13 @@ class _DecimalError(Exception):
     """A Decimal, which the library could only write as a text or rounded."""
 
 
-def _other(value: Any) -> str:
+def _other(value: object) -> str:
     if isinstance(value, Decimal):
         raise _DecimalError
     return str(value)
 
 
-def _with_decimals(value: Any) -> str:
+def _with_decimals(value: object) -> str:
     if isinstance(value, dict):
         pairs = (f"{json_text(str(k), None)}: {_with_decimals(v)}" for k, v in value.items())
         return "{" + ", ".join(pairs) + "}"

@@ -5,7 +5,6 @@ import tokenize
 import warnings
 from io import StringIO
 from itertools import pairwise
-from typing import Any
 
 from fixtures_app.ground.strict_json import read_strictly
 
@@ -13,7 +12,7 @@ _MAX_CHARS = 100_000
 _CLOSED_BY = {"[": "]", "{": "}", "(": ")"}
 
 
-def data_in(text: str) -> list[Any] | dict[str, Any] | None:
+def data_in(text: str) -> list[object] | dict[str, object] | None:
     """Return the list or mapping that a text is; None: it is a text and nothing else.
 
     Tuples and sets of texts are lists. Those of numbers may be an answer: (1, 2).
@@ -30,7 +29,7 @@ def data_in(text: str) -> list[Any] | dict[str, Any] | None:
     return None
 
 
-def _read_python(text: str) -> Any:
+def _read_python(text: str) -> object:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of backslashes that escape nothing
         tree = ast.parse(text, mode="eval").body
@@ -46,7 +45,7 @@ def _has_neighbours(text: str) -> bool:
     return any(first.type == second.type == tokenize.STRING for first, second in _tokens(text))
 
 
-def _with_commas(text: str) -> Any:
+def _with_commas(text: str) -> object:
     pieces = [
         f"{first.string}," if first.type == second.type == tokenize.STRING else first.string
         for first, second in _tokens(text)
@@ -61,7 +60,7 @@ def _tokens(text: str) -> list[tuple[tokenize.TokenInfo, tokenize.TokenInfo]]:
     return list(pairwise(token for token in found if token.type not in between))
 
 
-def _is_json(data: Any) -> bool:
+def _is_json(data: object) -> bool:
     if isinstance(data, list):
         return all(map(_is_json, data))
     if isinstance(data, dict):

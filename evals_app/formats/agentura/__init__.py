@@ -1,13 +1,11 @@
 """The Agentura dialect: `agentura.yaml`, datasets as JSON Lines, rubrics as Markdown."""
 
-from typing import Any
-
 from evals_app.formats.dialect import Dialect, rows_under
 
 _TYPES = ("golden_dataset", "llm_judge", "performance", "tool_use")
 
 
-def _is_likely(_path: str, data: Any) -> bool:
+def _is_likely(_path: str, data: object) -> bool:
     return any(row.get("type") in _TYPES for row in rows_under(data, "evals"))
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from evals_app.engine.basics.matchers import MATCHER_KEYS
 from evals_app.formats.agentura.shapes import Assistant, Row, User
@@ -97,7 +96,7 @@ def _row_problems(dataset: Dataset, kind: str) -> Iterator[Problem]:
             yield from _tool_problems(dataset.document, conversation.row, conversation.loc)
 
 
-def _misspelt(part: Mapping[str, Any], key: str) -> str:
+def _misspelt(part: Mapping[str, object], key: str) -> str:
     """Name what a part has in place of a key."""
     keys = [item for item in part if item not in Row.model_fields and near(item, [key])]
     if key == "expected" and "content" in part:

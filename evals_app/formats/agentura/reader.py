@@ -252,7 +252,7 @@ class _Project:
 
     def _cases(
         self, entry: SuiteEntry, dataset: Dataset, places: SourcePlaces
-    ) -> list[dict[str, Any]]:
+    ) -> list[dict[str, object]]:
         rows = [conversation.row for conversation in dataset.conversations]
         names = distinct_names([row.id or f"row-{n:04}" for n, row in enumerate(rows, 1)])
         timeout = {} if self.timeout_ms is None else {"turn_timeout_s": self.timeout_ms / 1000}
@@ -264,14 +264,14 @@ class _Project:
         return cases
 
 
-def _rules(entry: SuiteEntry, rubric: str, *, max_score_drop: float | None) -> dict[str, Any]:
+def _rules(entry: SuiteEntry, rubric: str, *, max_score_drop: float | None) -> dict[str, object]:
     """Return what is graded, and the rule by which a run passes."""
     least = entry.least_score
-    checks: list[dict[str, Any]] = []
-    gates: dict[str, Any] = {} if least is None else {"min_score": least}
+    checks: list[dict[str, object]] = []
+    gates: dict[str, object] = {} if least is None else {"min_score": least}
     if max_score_drop is not None:
         gates["max_score_drop"] = max_score_drop
-    more: dict[str, Any] = (
+    more: dict[str, object] = (
         {"pass_rule": "all"} if least is None else {"pass_rule": "score", "pass_threshold": least}
     )
     match entry:
@@ -294,9 +294,9 @@ def _rules(entry: SuiteEntry, rubric: str, *, max_score_drop: float | None) -> d
 
 def _turn(
     entry: SuiteEntry, conversation: DatasetConversation, exchange: DatasetTurn
-) -> dict[str, Any]:
+) -> dict[str, object]:
     row = conversation.row
-    turn: dict[str, Any] = {"user": exchange.user, "expected": exchange.expected}
+    turn: dict[str, object] = {"user": exchange.user, "expected": exchange.expected}
     if row.context is not None:
         turn["context"] = [row.context]
     if isinstance(entry, ToolUseSuite):

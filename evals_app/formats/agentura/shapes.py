@@ -70,7 +70,7 @@ class EndpointAgent(Agent):
 
     endpoint: Annotated[Text, Field(description="Where messages are posted.")]
     # Texts there; {env: NAME}, which keeps a key out of the file, is ours.
-    headers: dict[str, Any] = Field(default_factory=dict)
+    headers: dict[str, object] = Field(default_factory=dict)
 
 
 class CliAgent(Agent):
@@ -204,8 +204,8 @@ class Config(Foreign):
     lost_checks = ("contracts", "drift")
 
     version: Literal[1] = 1
-    agent: Any = None
-    ci: Any = None
+    agent: object = None
+    ci: object = None
     evals: Annotated[list[Any], Field(min_length=1, description="The suites.")]
 
 
@@ -223,9 +223,9 @@ class Row(Foreign):
     context: Text | None = None
     expected: str | None = None
     expected_tool: Text | None = None
-    expected_args: dict[str, Any] | None = None
+    expected_args: dict[str, object] | None = None
     expected_output: str | None = None
-    conversation: list[Any] | None = None
+    conversation: list[object] | None = None
     eval_turns: list[int] | None = None
 
 

@@ -170,7 +170,7 @@ def declared_types(drafts: Sequence[Draft]) -> tuple[dict[str, DeclaredType], li
 
 def open_types(
     drafts: Sequence[Draft],
-    schemas: Mapping[str, Mapping[str, Any]],
+    schemas: Mapping[str, Mapping[str, object]],
     *,
     hidden: Collection[str] = (),
 ) -> tuple[dict[str, DeclaredType], list[Problem]]:
@@ -204,7 +204,7 @@ def open_types(
 
 def check_fixtures(
     drafts: Sequence[Draft],
-    schemas: Mapping[str, Mapping[str, Any]],
+    schemas: Mapping[str, Mapping[str, object]],
     *,
     reported: Sequence[Problem],
     hidden: Collection[str] = (),
@@ -223,7 +223,7 @@ def check_fixtures(
                 yield problem
 
 
-def invalid_types(drafts: Sequence[Draft]) -> dict[str, Mapping[str, Any]]:
+def invalid_types(drafts: Sequence[Draft]) -> dict[str, Mapping[str, object]]:
     """Return the entity types of invalid fixtures, so that they are not reported as missing."""
     declared = (
         row

@@ -103,7 +103,7 @@ def _add(spoken: list[Json], role: str, text: str, remarks: dict[str, None]) -> 
         spoken.append({"role": role, "content": text})
 
 
-def content_text(content: Any) -> tuple[str, bool]:
+def content_text(content: object) -> tuple[str, bool]:
     """Return the text of a message's content, and whether that is all of it."""
     if content is None or isinstance(content, str):
         return content or "", True

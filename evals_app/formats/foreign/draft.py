@@ -92,7 +92,12 @@ class Draft:
 
 
 def make_draft(
-    kind: Kind, dialect: str, document: ParsedFile, data: Any, *, place: MakeProblem | None = None
+    kind: Kind,
+    dialect: str,
+    document: ParsedFile,
+    data: object,
+    *,
+    place: MakeProblem | None = None,
 ) -> Draft:
     """Make a draft of an object that is written in our words.
 
@@ -114,7 +119,7 @@ def make_draft(
 
 
 def validate_part(
-    model: type[BaseModel], data: Any, document: ParsedFile, *, place: MakeProblem | None = None
+    model: type[BaseModel], data: object, document: ParsedFile, *, place: MakeProblem | None = None
 ) -> tuple[Any, list[Problem]]:
     """Return the spec (None if it is invalid) and everything that is wrong with it."""
     try:
@@ -161,7 +166,7 @@ def _may_be_cut(surprise: Surprise) -> bool:
     return surprise.value is None or isinstance(surprise.value, str)
 
 
-def _is_doubtful(surprise: Surprise, annotation: Any) -> bool:
+def _is_doubtful(surprise: Surprise, annotation: object) -> bool:
     if annotation is Any:
         return True
     if isinstance(surprise.value, bool):
@@ -169,7 +174,7 @@ def _is_doubtful(surprise: Surprise, annotation: Any) -> bool:
     return allows(annotation, int) or allows(annotation, float)
 
 
-def _references(kind: Kind, data: dict[str, Any]) -> Iterator[DraftReference]:
+def _references(kind: Kind, data: Mapping[str, object]) -> Iterator[DraftReference]:
     if kind == "agent":
         yield from model_references(data.get("model"), ("model",))
         yield from _references_to(data, "tools", "tool")
@@ -188,7 +193,7 @@ def _references(kind: Kind, data: dict[str, Any]) -> Iterator[DraftReference]:
 
 
 def _references_to(
-    data: dict[str, Any], key: str, kind: Literal["fixture", "tool"]
+    data: Mapping[str, object], key: str, kind: Literal["fixture", "tool"]
 ) -> Iterator[DraftReference]:
     for n, name in enumerate(_list(data, key)):
         if isinstance(name, str):
@@ -196,8 +201,8 @@ def _references_to(
 
 
 def written_assertions(
-    data: Any, *, final: str = "final_assertions"
-) -> Iterator[tuple[dict[str, Any], Loc]]:
+    data: object, *, final: str = "final_assertions"
+) -> Iterator[tuple[dict[str, object], Loc]]:
     """Find every assertion of a suite that may be invalid; `final` is the key of final ones."""
     yield from rows(data, "assertions", ())
     for case, here in rows(data, "cases", ()):
@@ -206,21 +211,21 @@ def written_assertions(
         yield from rows(case, final, here)
 
 
-def parts_in(data: Any) -> int:
+def parts_in(data: object) -> int:
     """Count the cases, turns and checks of a suite that may be invalid."""
     cases = [case for case, _ in rows(data, "cases", ())]
     turns = sum(1 for case in cases for _ in rows(case, "turns", ()))
     return len(cases) + turns + sum(1 for _ in written_assertions(data))
 
 
-def rows(data: Any, key: str, loc: Loc) -> Iterator[tuple[dict[str, Any], Loc]]:
+def rows(data: object, key: str, loc: Loc) -> Iterator[tuple[dict[str, Any], Loc]]:
     """Return the mappings in a list of something that may be invalid, each with its place."""
     for n, row in enumerate(_list(data, key)):
         if isinstance(row, dict):
             yield row, (*loc, key, n)
 
 
-def _list(data: Any, key: str) -> list[Any]:
+def _list(data: object, key: str) -> list[object]:
     entries = data.get(key) if isinstance(data, dict) else None
     return entries if isinstance(entries, list) else []
 
@@ -240,7 +245,7 @@ def repeated_names(document: ParsedFile, problems: Sequence[Problem]) -> list[Pr
     return [item for item in repeated if item.keys not in reported]
 
 
-def model_references(value: Any, loc: Loc) -> Iterator[DraftReference]:
+def model_references(value: object, loc: Loc) -> Iterator[DraftReference]:
     """Return what a model name refers to: its provider, or the scripted agent that judges."""
     provider: Any = None
     name: Any = None

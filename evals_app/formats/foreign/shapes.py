@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Unpack, get_args
+from typing import ClassVar, Unpack, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -125,7 +125,7 @@ def report_left_out(part: Foreign, document: ParsedFile, loc: Loc) -> Iterator[P
 
 
 def report_unsupported(
-    part: type[Foreign], written: Mapping[str, Any], document: ParsedFile, loc: Loc
+    part: type[Foreign], written: Mapping[str, object], document: ParsedFile, loc: Loc
 ) -> Iterator[Problem]:
     """Report the unsupported keys of a part, whether it is valid or not."""
     fields = {info.alias or name: info.annotation for name, info in part.model_fields.items()}
@@ -148,7 +148,7 @@ def report_unsupported(
                     yield from report_unsupported(item, value, document, here)
 
 
-def _report_left_out_below(value: Any, document: ParsedFile, loc: Loc) -> Iterator[Problem]:
+def _report_left_out_below(value: object, document: ParsedFile, loc: Loc) -> Iterator[Problem]:
     if isinstance(value, Foreign):
         yield from report_left_out(value, document, loc)
     elif isinstance(value, Mapping):

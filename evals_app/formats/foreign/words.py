@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from evals_app.formats.reading.problems import Loc
@@ -38,14 +39,14 @@ def sounds_like_check(word: str) -> bool:
     return _CHECKS.search(plain(word)) is not None
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Write a value of a data set as text."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def rows_place(data: Any) -> Loc | None:
+def rows_place(data: object) -> Loc | None:
     """Return the place of the rows of a data set: the data itself, or its one list of such rows."""
     if isinstance(data, list):
         return () if _ask_something(data) else None
@@ -57,14 +58,14 @@ def rows_place(data: Any) -> Loc | None:
     return (places[0],) if len(places) == 1 else None
 
 
-def _ask_something(rows: list[Any]) -> bool:
+def _ask_something(rows: Sequence[object]) -> bool:
     """Whether one of the first rows has a column of messages."""
     words = {*USER, *MESSAGES}
     records = (row for row in map(record_in, rows[:_LOOKED_AT]) if isinstance(row, dict))
     return any(plain(key) in words for row in records for key in row)
 
 
-def record_in(row: Any) -> Any:
+def record_in(row: Any) -> object:
     """Return the record that a row is; items of OpenAI Evals are wrapped: `{"item": {...}}`."""
     is_wrapped = isinstance(row, dict) and isinstance(row.get("item"), dict)
     return row["item"] if is_wrapped else row

@@ -1,13 +1,11 @@
 """The HoloDeck dialect: an `agent.yaml` with an agent, its metrics and its test cases."""
 
-from typing import Any
-
 from evals_app.formats.dialect import Dialect
 
 _KEYS = {"test_cases", "test_cases_file", "instructions"}
 
 
-def _is_likely(_path: str, data: Any) -> bool:
+def _is_likely(_path: str, data: object) -> bool:
     if not isinstance(data, dict):
         return False
     evaluations = data.get("evaluations")

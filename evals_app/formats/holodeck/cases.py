@@ -35,7 +35,7 @@ class CaseReader:
 
     def read(self, loc: Loc) -> list[dict[str, Any]]:
         """Read the list in a place; cases that are invalid are left out, and reported."""
-        cases: list[dict[str, Any]] = []
+        cases: list[dict[str, object]] = []
         names = []
         for position, here in enumerate(self.source.rows(loc), 1):
             written = self.source.part(Case, here)
@@ -47,9 +47,9 @@ class CaseReader:
         distinct = zip(distinct_names(names), cases, strict=True)
         return [{"name": name, **case} for name, case in distinct]
 
-    def _turns(self, case: Case | None, loc: Loc, ours: Loc) -> list[dict[str, Any]]:
+    def _turns(self, case: Case | None, loc: Loc, ours: Loc) -> list[dict[str, object]]:
         shared = self._checks(loc)
-        turns: list[dict[str, Any]] = []
+        turns: list[dict[str, object]] = []
         for here in self.source.rows((*loc, "turns")):
             turn = self.source.part(Turn, here)
             own = self._checks(here)
@@ -78,10 +78,10 @@ class CaseReader:
 
     def _turn(
         self, turn: Turn | Case, loc: Loc, ours: Loc, checks: Sequence[Check] | None
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         document = self.source.document
         self.places.note(ours, document, loc)
-        data: dict[str, Any] = {}
+        data: dict[str, object] = {}
         for theirs, key in _SAID.items():
             if (value := getattr(turn, theirs)) is not None:
                 data[key] = value
@@ -116,8 +116,8 @@ class CaseReader:
             self.source.say(check.loc if is_own else loc, message, level="loss")
         return able
 
-    def _files(self, files: Sequence[File], loc: Loc) -> list[dict[str, Any]]:
-        paths: dict[str, dict[str, Any]] = {}
+    def _files(self, files: Sequence[File], loc: Loc) -> list[dict[str, object]]:
+        paths: dict[str, dict[str, object]] = {}
         for n, file in enumerate(files):
             here = (*loc, n)
             if file.url is not None:
@@ -152,7 +152,7 @@ class CaseReader:
                 {"type": "tool_called", "value": tool, "name_match": "contains"}, loc, tool
             )
         data = {"type": "tool_called", "value": tool.name, "name_match": "contains"}
-        options: dict[str, Any] = {"args": tool.args} if tool.args else {}
+        options: dict[str, object] = {"args": tool.args} if tool.args else {}
         options |= {"min_count": tool.count} if tool.count > 1 else {}
         for name, value in (tool.args or {}).items():
             if isinstance(value, dict) and value.keys() <= _MATCHERS_OF_OURS and value:

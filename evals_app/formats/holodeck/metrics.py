@@ -39,7 +39,7 @@ _OUR_NAMES = {ours: name for name, (ours, _) in _COMPARING.items() if ours not i
 _MAX_GRADE = 5  # of HoloDeck's old judges
 # HoloDeck's thresholds are for grades from 0 to 10, divided by 10.
 _SCALE = "0-10"
-_JUDGED: Mapping[str, Any] = {
+_JUDGED: Mapping[str, object] = {
     "type": "geval",
     "scale": _SCALE,
     "evaluation_params": ["input", "actual_output"],
@@ -103,7 +103,7 @@ def _check(source: HolodeckFile, loc: Loc, models: ModelTranslator) -> Check | N
     metric = None if shape is None else source.part(shape, loc)
     if metric is None:
         return None
-    common: dict[str, Any] = {"fail_on_error": True} if metric.fail_on_error else {}
+    common: dict[str, object] = {"fail_on_error": True} if metric.fail_on_error else {}
     common |= {} if metric.enabled else {"enabled": False}
     common |= _threshold(source, loc, metric)
     if isinstance(metric, CodeMetric):
@@ -183,7 +183,7 @@ def _threshold(
     return {"threshold": threshold}
 
 
-def _type_of(name: Any) -> str | None:
+def _type_of(name: object) -> str | None:
     """Return the type of a metric by its name; a type is its own name."""
     if not isinstance(name, str):
         return None
@@ -194,7 +194,7 @@ def _type_of(name: Any) -> str | None:
     return "rag" if name in GROUPS["rag"][1] else None
 
 
-def _instead(name: Any) -> str:
+def _instead(name: object) -> str:
     """Return how to write the metric of a name; empty if there is none."""
     kind = _type_of(name)
     if kind is None:
@@ -207,7 +207,7 @@ def _standard(
     source: HolodeckFile,
     loc: Loc,
     metric: StandardMetric,
-    common: dict[str, Any],
+    common: Mapping[str, object],
     models: ModelTranslator,
 ) -> Check:
     kind, options = _COMPARING.get(metric.metric, ("", ()))
@@ -233,8 +233,8 @@ def _standard(
     return Check({"type": kind, **chosen, **common}, loc, metric.metric, {"type": "metric"})
 
 
-def _geval(source: HolodeckFile, loc: Loc, metric: GEvalMetric) -> dict[str, Any]:
-    data: dict[str, Any] = {"type": "geval", "name": metric.name, "criteria": metric.criteria}
+def _geval(source: HolodeckFile, loc: Loc, metric: GEvalMetric) -> dict[str, object]:
+    data: dict[str, object] = {"type": "geval", "name": metric.name, "criteria": metric.criteria}
     if metric.evaluation_steps:
         data["evaluation_steps"] = metric.evaluation_steps
     if (params := metric.evaluation_params) is not None:
@@ -250,5 +250,5 @@ def _geval(source: HolodeckFile, loc: Loc, metric: GEvalMetric) -> dict[str, Any
 
 def _judge(
     source: HolodeckFile, loc: Loc, llm: Llm | None, models: ModelTranslator
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {} if llm is None else {"model": models.model_value(source, (*loc, "model"), llm)}

@@ -1,7 +1,7 @@
 """Models that files name, and the providers that follow from an endpoint or a key of their own."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from evals_app.engine.network.provider_kinds import KINDS
 from evals_app.formats.foreign.draft import Draft, make_draft
@@ -24,7 +24,7 @@ class ModelTranslator:
 
     drafts: list[Draft] = field(default_factory=list)
 
-    def model_value(self, source: HolodeckFile, loc: Loc, llm: Llm) -> dict[str, Any]:
+    def model_value(self, source: HolodeckFile, loc: Loc, llm: Llm) -> dict[str, object]:
         settings = {key: getattr(llm, key) for key in _SETTINGS}
         given = {key: value for key, value in settings.items() if value is not None}
         return {"provider": self._provider(source, loc, llm), "name": llm.name, **given}
@@ -57,7 +57,7 @@ class ModelTranslator:
         self._add(source, loc, {"provider": title, "slug": slug, "kind": llm.provider, **own})
         return slug
 
-    def _add(self, source: HolodeckFile, loc: Loc, data: dict[str, Any]) -> None:
+    def _add(self, source: HolodeckFile, loc: Loc, data: Mapping[str, object]) -> None:
         # Many files may use one endpoint: that is one provider.
         if any(draft.data == data for draft in self.drafts):
             return

@@ -7,7 +7,6 @@ Source: the HoloDeck documentation, pages Evaluations and Agent Configuration.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces
@@ -118,7 +117,7 @@ def _judge(
     tested: HolodeckAgent,
     places: SourcePlaces,
     models: ModelTranslator,
-) -> Any:
+) -> object:
     loc: Loc = ("evaluations", "model")
     if file.evaluations is None or file.evaluations.model is None:
         if file.model is None or not tested.is_replaced:
@@ -131,8 +130,8 @@ def _judge(
 
 
 def _how_to_run(
-    source: HolodeckFile, file: AgentFile, places: SourcePlaces, cases: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
+    source: HolodeckFile, file: AgentFile, places: SourcePlaces, cases: Sequence[dict[str, object]]
+) -> dict[str, object]:
     """Return the settings of the suite, and set those of its cases."""
     if file.execution is None:
         return {}
@@ -164,7 +163,7 @@ def _unsound(source: HolodeckFile, slug: str | None) -> Draft:
 
 def _cases(
     source: HolodeckFile, places: SourcePlaces, models: ModelTranslator
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Read the cases of a file, from there or from the file that it names."""
     path, is_inline = source.value(("test_cases_file",)), source.value(("test_cases",)) is not None
     if path is not None and is_inline:

@@ -20,11 +20,11 @@ from evals_app.formats.foreign.shapes import Foreign
 Row = TypeVar("Row")
 
 
-def _only_a_list(written: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+def _only_a_list(written: object, handler: ValidatorFunctionWrapHandler) -> object:
     return written if isinstance(written, list) else handler(written)
 
 
-def _number(written: Any) -> Any:
+def _number(written: object) -> object:
     # HoloDeck takes numbers in quotes too, and 1e-6, which YAML reads as text.
     if not isinstance(written, str):
         return written
@@ -188,7 +188,7 @@ class _Expecting(Foreign):
     files: list[File] | None = None
     retrieval_context: list[str] | None = None
     evaluations: Metrics | None = None
-    turn_config: dict[str, Any] | None = None
+    turn_config: dict[str, object] | None = None
 
 
 class Turn(_Expecting):
@@ -270,7 +270,7 @@ class AgentFile(Foreign):
     description: str | None = None
     model: Llm | None = None
     instructions: Text | Instructions | None = None
-    tools: list[Any] | None = None  # none of them runs here
+    tools: list[object] | None = None  # none of them runs here
     evaluations: Evaluations | None = None
     test_cases: Cases | None = None
     test_cases_file: Text | None = None

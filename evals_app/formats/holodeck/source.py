@@ -25,7 +25,7 @@ class HolodeckFile(ForeignFile):
         shape: Any,
         around: ReaderContext,
         *,
-        ignored: frozenset[Any] = frozenset(),
+        ignored: frozenset[object] = frozenset(),
     ) -> "HolodeckFile":
         """Begin to read a file of a shape; the content of `ignored` keys does not matter."""
         filling = Filling(document, around.environment)

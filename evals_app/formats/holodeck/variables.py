@@ -38,7 +38,7 @@ class Filling:
     environment: Mapping[str, str] = field(repr=False)
     problems: list[Problem] = field(default_factory=list)
 
-    def fill(self, value: Any, loc: Loc) -> Any:
+    def fill(self, value: object, loc: Loc) -> Any:
         if isinstance(value, dict):
             for key in filter(_VARIABLE.search, value):
                 message = "Variables are filled in only in values. Write this key without one."
@@ -53,7 +53,7 @@ class Filling:
             self.problems.append(self.document.problem(loc, message, level="warning"))
         return self._text(value, loc) if _VARIABLE.search(value) else value
 
-    def _text(self, text: str, loc: Loc) -> Any:
+    def _text(self, text: str, loc: Loc) -> object:
         if is_secret(loc):
             message = (
                 "The name of this key suggests a secret, and secrets are never copied into a "

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import PurePosixPath
-from typing import Any
 
 from evals_app.formats.dialect import Dialect
 
@@ -15,11 +14,11 @@ def agent_of(path: str) -> str | None:
     return match[1] if match else None
 
 
-def _is_certain(path: str, _data: Any) -> bool:
+def _is_certain(path: str, _data: object) -> bool:
     return PurePosixPath(path).name == "lobu.toml"
 
 
-def _is_likely(path: str, data: Any) -> bool:
+def _is_likely(path: str, data: object) -> bool:
     return (isinstance(data, dict) and "turns" in data) or agent_of(path) is not None
 
 

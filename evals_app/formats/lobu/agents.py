@@ -8,7 +8,7 @@ import posixpath
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -66,7 +66,7 @@ class _Project(Foreign):
     overlooks = True
     lost = {"memory": "Agents do not remember anything from one case to the next. Left out."}
 
-    agents: dict[str, Any] = Field(default_factory=dict)
+    agents: dict[str, object] = Field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -82,7 +82,7 @@ class _Eval(Foreign):
     tags: list[Text] = []
     rubric: Text | None = None
     scoring: _Scoring = _Scoring()
-    turns: Annotated[list[Any], Field(min_length=1, description="The conversation.")]
+    turns: Annotated[list[object], Field(min_length=1, description="The conversation.")]
 
 
 def read_eval(document: ParsedFile, around: ReaderContext, tested: TestedAgent) -> Iterator[Draft]:
@@ -167,7 +167,7 @@ def _turn(reading: ForeignFile, loc: Loc, places: SourcePlaces) -> dict[str, Any
     turn = reading.part(_Turn, loc)
     places.note((*ours, "user"), reading.document, (*loc, "content"))
     rows = reading.document.value((*loc, "assert"))
-    checks: list[dict[str, Any]] = []
+    checks: list[dict[str, object]] = []
     for n in range(len(rows) if isinstance(rows, list) else 0):
         here = (*loc, "assert", n)
         if (written := reading.one_of(_ASSERTIONS, here)) is not None:
@@ -177,7 +177,7 @@ def _turn(reading: ForeignFile, loc: Loc, places: SourcePlaces) -> dict[str, Any
     return {**asked, "assertions": checks}
 
 
-def _check(written: _Assertion) -> dict[str, Any]:
+def _check(written: _Assertion) -> dict[str, object]:
     match written:
         case _Contains():
             is_exact = not written.options.case_insensitive

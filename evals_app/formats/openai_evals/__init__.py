@@ -1,13 +1,11 @@
 """The OpenAI Evals dialect: evals and runs of the hosted product, and the open-source registry."""
 
-from typing import Any
-
 from evals_app.formats.dialect import Dialect
 
 _KEYS = {"testing_criteria", "data_source_config", "data_source", "datasource_item"}
 
 
-def _is_certain(_path: str, data: Any) -> bool:
+def _is_certain(_path: str, data: object) -> bool:
     """Whether data is objects of the API, samples, or a file of the registry."""
     if isinstance(data, list):
         first = next((item for item in data if item is not None), None)

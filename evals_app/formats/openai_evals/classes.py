@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.openai_evals.modelgraded import read_modelgraded
@@ -13,7 +12,7 @@ from evals_app.formats.openai_evals.shapes import RegistryEntry
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
 from fixtures_app.ground.words import near
 
-Json = dict[str, Any]
+Json = dict[str, object]
 # Gives the check for a sample; the flag says that it is of its expected answer.
 Make = Callable[[Json], tuple[Json, bool]]
 
@@ -119,7 +118,7 @@ def grading_of(spot: Spot, entry: RegistryEntry) -> Grading | None:
     return Grading(makes(entry.args), spot=spot)
 
 
-def _tell_lost(args: Spot, written: Mapping[str, Any], known: tuple[str, ...]) -> None:
+def _tell_lost(args: Spot, written: Mapping[str, object], known: tuple[str, ...]) -> None:
     for key in written:
         if key in ("num_few_shot", "few_shot_jsonl"):
             args.at(key).lose(_FEW_SHOT)

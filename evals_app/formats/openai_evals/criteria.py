@@ -21,9 +21,9 @@ from evals_app.formats.openai_evals.templates import Template, Variable
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
 from fixtures_app.ground.words import near
 
-Json = dict[str, Any]
+Json = dict[str, object]
 # Gives the check for an item.
-Make = Callable[[Any], Json]
+Make = Callable[[object], Json]
 
 _NAME_CHARS = 200
 _PROVIDER = re.compile(r"([a-z0-9]+(?:[-_][a-z0-9]+)*)/(.+)", re.DOTALL)
@@ -141,7 +141,7 @@ def _judge_criterion(criterion: TestingCriterion, spot: Spot, name: str) -> Judg
             if model := model_of(criterion.model, criterion.sampling_params):
                 options["model"] = model
 
-            def judge(item: Any) -> Json:
+            def judge(item: object) -> Json:
                 asked = prompt.fill(item, _in_words)
                 return {"type": "llm_judge", "criteria": f"{asked}\n\n{how}", **options}
 
@@ -178,7 +178,7 @@ def _sides(written: StringCheck | SimilarityCheck, *, swaps: bool) -> tuple[Vari
     return side.alone, reference
 
 
-def _fill_reference(reference: Template, item: Any) -> str:
+def _fill_reference(reference: Template, item: object) -> str:
     text = reference.fill(item, _in_words)
     if not text.strip():
         raise LostPartError("The text to compare with is empty.")
@@ -286,7 +286,7 @@ def _prompt(criterion: Asking, spot: Spot) -> Template:
     return template
 
 
-def model_of(name: str | None, sampling: Sampling | None) -> Any:
+def model_of(name: str | None, sampling: Sampling | None) -> object:
     """Return a model in our words: one without a provider is OpenAI's."""
     if name is None:
         return None

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from evals_app.formats.foreign.chats import is_chat
 from evals_app.formats.foreign.spots import Spot
@@ -10,7 +9,7 @@ from evals_app.formats.openai_evals.parts import LostPartError, Parts, read_sibl
 from evals_app.formats.openai_evals.shapes import Eval, Run
 from evals_app.formats.reading.json_lines import read_json_lines
 
-Json = dict[str, Any]
+Json = dict[str, object]
 
 _ANSWERED = (
     "These items contain earlier answers. They are left out because the agent is asked again."

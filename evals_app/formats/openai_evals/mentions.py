@@ -71,9 +71,9 @@ class Mentions:
     # What no request of this API returns: pictures at other addresses, vector stores.
     elsewhere: set[str] = field(default_factory=set)
 
-    def note(self, value: Any) -> None:
+    def note(self, value: object) -> None:
         """Take what an object names, however deep it is nested."""
-        waiting: list[tuple[Any, bool]] = [(value, True)]
+        waiting: list[tuple[object, bool]] = [(value, True)]
         while waiting:
             part, has_logs = waiting.pop()
             if isinstance(part, dict):
@@ -127,7 +127,7 @@ class Mentions:
                 self.elsewhere.add(url)
         self.elsewhere |= {f"vector store {item}" for item in _list(part.get("vector_store_ids"))}
 
-    def _note_file(self, written: Any) -> None:
+    def _note_file(self, written: object) -> None:
         if isinstance(written, str) and is_id(written):
             self.files.add(written)
 
@@ -140,7 +140,7 @@ class Mentions:
             self.completions.add(text)
 
 
-def is_id(written: Any) -> bool:
+def is_id(written: object) -> bool:
     """Whether something can be asked for, and saved under its own name."""
     return isinstance(written, str) and _ID.fullmatch(written) is not None
 
@@ -157,7 +157,7 @@ def _is_prompt_id(key: str, value: Any) -> bool:
     return is_named and _PROMPT.fullmatch(value) is not None
 
 
-def _version(written: Any) -> str:
+def _version(written: object) -> str:
     text = str(written) if isinstance(written, str | int) else ""
     return text if _VERSION.fullmatch(text) else ""
 
@@ -170,7 +170,7 @@ def _filter(source: Json, ran_at: Any) -> Filter:
     return Filter(tuple(query), _moment(source.get("created_after")), min(ends, default=0))
 
 
-def _metadata(source: Json) -> Iterator[tuple[str, Any]]:
+def _metadata(source: Json) -> Iterator[tuple[str, object]]:
     metadata = source.get("metadata")
     yield from sorted(metadata.items()) if isinstance(metadata, dict) else ()
 
@@ -179,11 +179,11 @@ def _moment(value: Any) -> int:
     return int(value) if type(value) in (int, float) and value > 0 else 0
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def _at(value: Mapping[str, Any], *keys: str) -> Json:
+def _at(value: Mapping[str, object], *keys: str) -> Json:
     """Return the mapping at a path; an empty one if there is none."""
     part: Any = value
     for key in keys:

@@ -76,7 +76,7 @@ def parts_of(readings: Sequence[ForeignFile]) -> Parts:
 
 def _tell_cut_off(readings: Sequence[ForeignFile]) -> None:
     """Report lists of the API whose last page is not here."""
-    last: dict[tuple[Any, ...], tuple[Spot, bool]] = {}
+    last: dict[tuple[object, ...], tuple[Spot, bool]] = {}
     for reading in readings:
         page = reading.document.data
         if not isinstance(page, dict) or not isinstance(page.get("has_more"), bool):

@@ -177,7 +177,7 @@ def is_registry(document: ParsedFile) -> bool:
     return isinstance(data, dict) and any(map(_is_eval, data.values()))
 
 
-def _is_eval(entry: Any) -> bool:
+def _is_eval(entry: object) -> bool:
     return isinstance(entry, dict) and "class" in entry
 
 

@@ -27,15 +27,15 @@ class Eval(ApiPart):
 
     id: Text | None = None
     name: str | None = None
-    testing_criteria: Annotated[list[Any], Field(min_length=1, description="What is checked.")]
+    testing_criteria: Annotated[list[object], Field(min_length=1, description="What is checked.")]
     metadata: dict[str, Any] | None = None
     # Known, and without a meaning for an import.
-    object: Any = None
-    created_at: Any = None
-    updated_at: Any = None
-    last_used_at: Any = None
-    share_with_openai: Any = None
-    data_source_config: Any = None
+    object_: Annotated[object, Field(alias="object")] = None
+    created_at: object = None
+    updated_at: object = None
+    last_used_at: object = None
+    share_with_openai: object = None
+    data_source_config: object = None
     runs: Any = None
 
 
@@ -55,7 +55,7 @@ class Sampling(ApiPart):
     max_completion_tokens: Annotated[int | None, Field(ge=1)] = None
     # As the SDK calls it in graders.
     max_completions_tokens: Annotated[int | None, Field(ge=1)] = None
-    tools: list[Any] | None = None
+    tools: list[object] | None = None
 
     def settings(self) -> dict[str, Any]:
         most = self.max_completion_tokens or self.max_completions_tokens or self.max_tokens
@@ -67,7 +67,7 @@ class Messages(ApiPart):
     """What is sent to the model: messages with variables, or the place of messages in an item."""
 
     type: Literal["template", "item_reference"]
-    template: list[Any] | None = None
+    template: list[object] | None = None
     item_reference: Text | None = None
 
     @model_validator(mode="after")
@@ -97,14 +97,14 @@ class Run(ApiPart):
     data_source: Annotated[DataSource, Field(description="What was asked.")]
     model: str | None = None
     # Results, and what has no meaning for an import.
-    object: Any = None
+    object_: Annotated[object, Field(alias="object")] = None
     error: Any = None
     metadata: Any = None
-    per_model_usage: Any = None
-    per_testing_criteria_results: Any = None
-    report_url: Any = None
-    result_counts: Any = None
-    shared_with_openai: Any = None
+    per_model_usage: object = None
+    per_testing_criteria_results: object = None
+    report_url: object = None
+    result_counts: object = None
+    shared_with_openai: object = None
     status: Any = None
 
 
@@ -136,7 +136,7 @@ class SimilarityCheck(TestingCriterion):
 class Asking(TestingCriterion):
     """A model is asked."""
 
-    input: Annotated[list[Any], Field(min_length=1, description="The messages to the grader.")]
+    input: Annotated[list[object], Field(min_length=1, description="The messages to the grader.")]
     model: Text | None = None
     sampling_params: Sampling | None = None
 
@@ -184,8 +184,8 @@ class Alias(ApiPart):
 
     id: Text
     description: str = ""
-    disclaimer: Any = None
-    metrics: Any = None
+    disclaimer: object = None
+    metrics: object = None
 
 
 class RegistryEntry(ApiPart):
@@ -194,7 +194,7 @@ class RegistryEntry(ApiPart):
     class_: Annotated[Text, Field(alias="class")]
     args: dict[str, Any] = Field(default_factory=dict)
     description: str = ""
-    registry_path: Any = None
+    registry_path: object = None
 
 
 class Modelgraded(ApiPart):
@@ -203,10 +203,10 @@ class Modelgraded(ApiPart):
     prompt: Any
     choice_strings: str | list[str]
     choice_scores: dict[str, Number] | str | None = None
-    eval_type: Any = None
+    eval_type: object = None
     input_outputs: dict[str, str] = Field(default_factory=dict)
     args: Any = None
-    format_type: Any = None
-    metaeval: Any = None
-    output_template: Any = None
-    completion_sample_templates: Any = None
+    format_type: object = None
+    metaeval: object = None
+    output_template: object = None
+    completion_sample_templates: object = None

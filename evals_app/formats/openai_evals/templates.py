@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from evals_app.formats.foreign.words import text_of
 
@@ -52,12 +51,12 @@ class Template:
         rest = [piece for piece in self.pieces if isinstance(piece, str) and piece.strip()]
         return self.variables[0] if len(self.variables) == 1 and not rest else None
 
-    def missing(self, item: Any) -> list[str]:
+    def missing(self, item: object) -> list[str]:
         """Name the variables that this item does not have."""
         own = (variable for variable in self.variables if variable.space == "item")
         return [entry.written for entry in own if value_at(item, entry.path) is None]
 
-    def fill(self, item: Any, reply: Callable[[Variable], str]) -> str:
+    def fill(self, item: object, reply: Callable[[Variable], str]) -> str:
         """Return the text for an item; `reply` says what means parts of the reply."""
         return "".join(
             piece
@@ -75,7 +74,7 @@ def path_of(written: str) -> tuple[str, ...] | None:
     return variable.path if variable and variable.space == "item" else None
 
 
-def value_at(data: Any, path: tuple[str, ...]) -> Any:
+def value_at(data: object, path: tuple[str, ...]) -> object:
     """Return what is at a path; None if nothing is."""
     for step in path:
         if isinstance(data, dict):

@@ -1,13 +1,11 @@
 """The promptfoo dialect: a `promptfooconfig.yaml` with prompts, providers and tests."""
 
-from typing import Any
-
 from evals_app.formats.dialect import Dialect
 
 _KEYS = {"prompts", "tests", "scenarios", "defaultTest"}
 
 
-def _is_likely(_path: str, data: Any) -> bool:
+def _is_likely(_path: str, data: object) -> bool:
     return isinstance(data, dict) and bool(_KEYS & data.keys())
 
 

@@ -29,7 +29,7 @@ from evals_app.formats.promptfoo.source import ProjectSpot, is_data, is_file, is
 from evals_app.formats.promptfoo.templates import NunjucksTemplate, Vars
 from fixtures_app.ground.words import near
 
-Json = dict[str, Any]
+Json = dict[str, object]
 
 _NAME_CHARS = 200
 _NOT = "not-"
@@ -185,7 +185,7 @@ def _value(spot: ProjectSpot, values: Vars, kind: str) -> Any:
     raise _UnreadError
 
 
-def _fill(value: Any, values: Vars, here: ProjectSpot, kind: str) -> Any:
+def _fill(value: object, values: Vars, here: ProjectSpot, kind: str) -> Any:
     if isinstance(value, str):
         template = NunjucksTemplate(value)
         if template.problem:
@@ -224,7 +224,7 @@ def _text_of(template: NunjucksTemplate, values: Vars, kind: str) -> str:
     )
 
 
-def _has_mapping(value: Any) -> bool:
+def _has_mapping(value: object) -> bool:
     return isinstance(value, Mapping) or (isinstance(value, list) and any(map(_has_mapping, value)))
 
 
@@ -271,6 +271,6 @@ def _common(
     return {**check, **common}
 
 
-def optional_key(key: str, value: Any) -> Json:
+def optional_key(key: str, value: object) -> Json:
     """Return a key with its value; nothing if it is None."""
     return {} if value is None else {key: value}

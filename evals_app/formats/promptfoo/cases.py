@@ -65,7 +65,7 @@ class ExpandedTest:
         ]
 
     @property
-    def conversation(self) -> Any:
+    def conversation(self) -> object:
         """Name the conversation that it belongs to where a prompt repeats what was said before."""
         named = self._metadata.get("conversationId")
         if any(layer.says.options.disable_conversation_var for layer in self.layers):
@@ -73,8 +73,8 @@ class ExpandedTest:
         return self.spot.loc[:2] if named is None and self.spot.loc[:1] == ("scenarios",) else named
 
     @property
-    def _metadata(self) -> dict[str, Any]:
-        merged: dict[str, Any] = {}
+    def _metadata(self) -> dict[str, object]:
+        merged: dict[str, object] = {}
         for layer in self.layers:
             merged |= layer.says.metadata
         return merged
@@ -250,7 +250,9 @@ def _tell_kept(spot: ProjectSpot, template: NunjucksTemplate) -> None:
         spot.lose(f"{template.problem}. It stays as it is.")
 
 
-def _name(description: str | None, values: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:
+def _name(
+    description: str | None, values: Mapping[str, object], chosen: Mapping[str, object]
+) -> str:
     """Name a case by its description, or by its variables."""
     listing = ", ".join(
         f"{key}: {text_of(value)}" for key, value in (chosen or values).items() if value

@@ -260,8 +260,8 @@ def _javascript(a: FilledAssertion) -> list[Json]:
             "JSON.parse(output).state === 'sent', also with ! && ||, are read."
         ) from None
     for check in checks:
-        if "matches" in check["type"]:
-            _require_usable(check["value"])
+        if "matches" in str(check["type"]):
+            _require_usable(str(check["value"]))
     return checks
 
 
@@ -354,7 +354,7 @@ def _rag(kind: str, usual: float) -> Translate:
 # Tool calls.
 
 
-def _tool(written: Any) -> Json:
+def _tool(written: object) -> Json:
     """Name a tool; stars are understood around a name."""
     name = text_of(written)
     inner = name.strip("*")

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Any
 
 from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.shapes import GENERIC, SourcePlaces, distinct_names, slug_of
@@ -16,7 +15,7 @@ from evals_app.formats.promptfoo.source import ProjectSpot
 from evals_app.formats.reading.problems import Loc
 from fixtures_app.ground.words import near
 
-Json = dict[str, Any]
+Json = dict[str, object]
 
 _NAME_CHARS = 200
 _SLUG_CHARS = 100
@@ -127,7 +126,7 @@ class Evaluation:
         self, target: SuiteTarget, prompt: PromptTemplate
     ) -> list[list[tuple[ExpandedTest, FilledPrompt]]]:
         """Return what a target is asked, the turns of a conversation together."""
-        conversations: dict[Any, list[tuple[ExpandedTest, FilledPrompt]]] = {}
+        conversations: dict[object, list[tuple[ExpandedTest, FilledPrompt]]] = {}
         for case in self._cases:
             is_asked = is_meant(case.names_of("prompts"), prompt.labels)
             if not (is_asked and is_meant(case.names_of("providers"), target.labels)):

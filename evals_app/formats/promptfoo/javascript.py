@@ -12,7 +12,7 @@ from typing import Any
 
 from fixtures_app.ground.json_paths import parse_path
 
-Json = dict[str, Any]
+Json = dict[str, object]
 
 _STRING = r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\$]|\\.)*`"""
 _NAME = r"[A-Za-z_$][\w$]*"
@@ -83,7 +83,7 @@ class _Pattern:
         return {"type": kind, "value": self.text, "case_sensitive": self.case_sensitive}
 
 
-def checks_of(code: str, values: Mapping[str, Any], *, inverse: bool) -> list[Json]:
+def checks_of(code: str, values: Mapping[str, object], *, inverse: bool) -> list[Json]:
     """Return the checks that say what a condition says.
 
     Raises:
@@ -212,7 +212,7 @@ class _Reader:
                 return text, False
         return text, True
 
-    def _literal(self, written: str) -> Any:
+    def _literal(self, written: str) -> object:
         if written[0] in "'\"`":
             return _unquote(written)
         if written.startswith("context.vars"):

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Any
 
 from evals_app.engine.basics.template import escape_braces as with_backslashes
 from evals_app.formats.foreign.shapes import distinct_names, slug_of
@@ -236,7 +235,7 @@ def _chat(text: str) -> list[ChatMessage] | None:
     ]
 
 
-def _content(written: Any) -> NunjucksTemplate:
+def _content(written: object) -> NunjucksTemplate:
     if isinstance(written, list):
         # Pictures and documents are shown as files, where a variable names one.
         texts = [item.get("text") for item in written if isinstance(item, dict)]

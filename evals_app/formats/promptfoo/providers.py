@@ -218,7 +218,7 @@ def _tool(spot: ProjectSpot) -> Json | None:
     }
 
 
-def judge_of(spot: ProjectSpot) -> Any:
+def judge_of(spot: ProjectSpot) -> object:
     """Return the model that a grader is; None: it is not one, which is reported, or none is named."""
     written = spot.value
     if isinstance(written, dict) and {"text", "embedding"} & written.keys():

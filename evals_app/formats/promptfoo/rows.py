@@ -29,7 +29,7 @@ _COMMA = re.compile(r"(?<!\\),")
 def as_test(row: Mapping[str, str]) -> dict[str, Any]:
     """Translate a row into a test; all unknown columns are variables."""
     test: dict[str, Any] = {"vars": {}, "options": {}, "metadata": {}}
-    assertions: dict[str, dict[str, Any]] = {}
+    assertions: dict[str, dict[str, object]] = {}
     settings: list[tuple[str, str, str]] = []
     for column, cell in row.items():
         if match := _EXPECTED.fullmatch(column):
@@ -56,7 +56,7 @@ def as_test(row: Mapping[str, str]) -> dict[str, Any]:
     return test
 
 
-def as_assertion(cell: str) -> dict[str, Any]:
+def as_assertion(cell: str) -> dict[str, object]:
     """Read an assertion that is written in one text: similar(0.8):Hello there."""
     if cell.startswith("file://") and re.search(r"\.(?:py|[cm]?[jt]s)(?::\w+)?$", cell):
         return {"type": "python" if ".py" in cell else "javascript", "value": cell}
@@ -64,7 +64,7 @@ def as_assertion(cell: str) -> dict[str, Any]:
     if match is None:
         return {"type": "equals", "value": cell}
     kind = _SHORT.get(match["type"], match["type"])
-    assertion: dict[str, Any] = {"type": f"{match['inverse'] or ''}{kind}"}
+    assertion: dict[str, object] = {"type": f"{match['inverse'] or ''}{kind}"}
     if match["value"] is not None:
         assertion["value"] = match["value"].strip()
     threshold = match["threshold"] or _USUAL_THRESHOLDS.get(kind)
@@ -75,7 +75,7 @@ def _split_list(cell: str) -> list[str]:
     return [item.strip().replace("\\,", ",") for item in _COMMA.split(cell) if item.strip()]
 
 
-def _number(cell: str) -> Any:
+def _number(cell: str) -> object:
     try:
         return float(cell)
     except ValueError:

@@ -63,18 +63,18 @@ class Config(PromptfooPart):
     """A configuration file."""
 
     description: str | None = None
-    tags: dict[str, Any] = Field(default_factory=dict)
+    tags: dict[str, object] = Field(default_factory=dict)
     prompts: Any = None
-    providers: Any = None
-    targets: Any = None
-    tests: Any = None
-    default_test: Annotated[Any, Field(alias="defaultTest")] = None
-    scenarios: Any = None
+    providers: object = None
+    targets: object = None
+    tests: object = None
+    default_test: Annotated[object, Field(alias="defaultTest")] = None
+    scenarios: object = None
     command_line_options: Annotated[
         CommandLineOptions | None, Field(alias="commandLineOptions")
     ] = None
     evaluate_options: Annotated[EvaluateOptions | None, Field(alias="evaluateOptions")] = None
-    assertion_templates: dict[str, Any] = Field(alias="assertionTemplates", default_factory=dict)
+    assertion_templates: dict[str, object] = Field(alias="assertionTemplates", default_factory=dict)
 
     lost = {
         "$schema": "It is only for editors.",
@@ -113,9 +113,9 @@ class ProviderOptions(PromptfooPart):
 
     id: str | None = None
     label: str | None = None
-    config: dict[str, Any] = Field(default_factory=dict)
+    config: dict[str, object] = Field(default_factory=dict)
     prompts: list[str] | None = None
-    transform: Any = None
+    transform: object = None
 
     lost = {
         "delay": "Set requests_per_minute on the provider instead.",
@@ -127,9 +127,9 @@ class ProviderOptions(PromptfooPart):
 class Options(PromptfooPart):
     """Settings of a test."""
 
-    provider: Any = None
-    transform: Any = None
-    postprocess: Any = None
+    provider: object = None
+    transform: object = None
+    postprocess: object = None
     prefix: str | None = None
     suffix: str | None = None
     disable_var_expansion: Annotated[bool, Field(alias="disableVarExpansion")] = False
@@ -153,7 +153,7 @@ class Test(PromptfooPart):
     """A test, or what several have in common."""
 
     description: str | None = None
-    vars: Any = None
+    vars: object = None
     assertions: list[Any] = Field(alias="assert", default_factory=list)
     threshold: Annotated[float | None, Field(ge=0, le=1)] = None
     options: Options = Options()
@@ -174,8 +174,8 @@ class Scenario(PromptfooPart):
     """Data, and the tests that run on each of them."""
 
     description: str | None = None
-    config: list[Any]
-    tests: list[Any] = Field(default_factory=list)
+    config: list[object]
+    tests: list[object] = Field(default_factory=list)
 
 
 class Assertion(PromptfooPart):
@@ -187,9 +187,9 @@ class Assertion(PromptfooPart):
     weight: Annotated[float | None, Field(ge=0)] = None
     metric: str | None = None
     metric_only: Annotated[bool, Field(alias="metricOnly")] = False
-    provider: Any = None
-    transform: Any = None
-    context_transform: Annotated[Any, Field(alias="contextTransform")] = None
+    provider: object = None
+    transform: object = None
+    context_transform: Annotated[object, Field(alias="contextTransform")] = None
     assertions: Annotated[list[Any] | None, Field(alias="assert")] = None
     reference: Annotated[str | None, Field(alias="$ref")] = None
 

@@ -166,7 +166,7 @@ class ProjectSpot(spots.Spot):
                 yield ProjectSpot(reading, project=self.project, depth=self.depth + 1)
 
 
-def is_file(value: Any) -> bool:
+def is_file(value: object) -> bool:
     """Whether a value refers to a file."""
     return isinstance(value, str) and value.startswith(FILE)
 
@@ -217,7 +217,7 @@ def _as_promptfoo(document: ParsedFile) -> ParsedFile:
     return replace(document, data=data)
 
 
-def _with(data: Any, loc: Loc, value: Any) -> Any:
+def _with(data: Any, loc: Loc, value: Any) -> object:
     """Return data with another value in one place."""
     if not loc:
         return value

@@ -25,7 +25,7 @@ _ROUNDS = 5  # of variables that contain variables
 _MAX_CHARS = 1_000_000  # that variables put into another
 _SHOWN = 60
 
-_FILTERS: dict[str, Callable[[Any], Any]] = {
+_FILTERS: dict[str, Callable[[object], object]] = {
     "dump": lambda value: json.dumps(value, ensure_ascii=False),
     "lower": lambda value: text_of(value).lower(),
     "safe": lambda value: value,
@@ -34,10 +34,10 @@ _FILTERS: dict[str, Callable[[Any], Any]] = {
     "upper": lambda value: text_of(value).upper(),
 }
 
-Vars = Mapping[str, Any]
+Vars = Mapping[str, object]
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Write a value as it appears in a prompt."""
     if isinstance(value, str):
         return value
@@ -83,7 +83,7 @@ class NunjucksTemplate:
         """Return the whole text, raw blocks opened."""
         return open_raw_blocks(self.fill(values))
 
-    def holding(self, values: Vars) -> dict[str, list[Any] | Mapping[str, Any]]:
+    def holding(self, values: Vars) -> dict[str, list[object] | Mapping[str, object]]:
         """Return the expressions that mean a list or a mapping, with what they mean."""
         meant = ((expression, value_of(expression, values)) for expression in self.expressions())
         return {name: value for name, value in meant if isinstance(value, list | Mapping)}
@@ -127,7 +127,7 @@ class NunjucksTemplate:
         return _EXPRESSION.sub(replacement, self.text)
 
 
-def _join_list(value: Any) -> str:
+def _join_list(value: object) -> str:
     return ",".join(map(_join_list, value)) if isinstance(value, list) else text_of(value)
 
 
@@ -157,7 +157,7 @@ def _filters(written: str) -> list[str]:
     return [item.strip() for item in written.split("|") if item.strip()]
 
 
-def value_of(expression: str, values: Vars) -> Any:
+def value_of(expression: str, values: Vars) -> object:
     """Return what an expression means; None if there is nothing."""
     match = _PATH.fullmatch(expression)
     if match is None:

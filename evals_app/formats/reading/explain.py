@@ -47,7 +47,7 @@ def explain(
     error: ValidationError,
     *,
     model: type[BaseModel],
-    data: Any,
+    data: object,
     document: ParsedFile = NOWHERE,
     place: MakeProblemAt | None = None,
 ) -> list[Problem]:
@@ -56,9 +56,9 @@ def explain(
     `place` translates where the data that was validated is not the data of the file.
     """
     put = place or document.problem
-    by_place: dict[Loc, list[dict[str, Any]]] = {}
+    by_place: dict[Loc, list[dict[str, object]]] = {}
     for item in error.errors(include_url=False, include_context=True):
-        details: dict[str, Any] = dict(item)
+        details: dict[str, object] = dict(item)
         by_place.setdefault(_real_place(details, data), []).append(details)
     above = {loc[:length] for loc in by_place for length in range(len(loc))}
     problems = []
@@ -85,16 +85,16 @@ def _real_place(error: Mapping[str, Any], data: Any) -> Loc:
     return tuple(loc)
 
 
-def _is_other_branch(errors: Sequence[Mapping[str, Any]]) -> bool:
+def _is_other_branch(errors: Sequence[Mapping[str, object]]) -> bool:
     """Whether errors above others only say that a branch did not match that was not meant."""
     return all(error["type"] in {*_EXPECTED, "literal_error"} for error in errors)
 
 
 def _sentences(
     loc: Loc,
-    errors: Sequence[Mapping[str, Any]],
+    errors: Sequence[Mapping[str, object]],
     model: type[BaseModel],
-    data: Any,
+    data: object,
     document: ParsedFile,
 ) -> Iterator[tuple[str, bool]]:
     """Return each message, and whether it is about the key rather than the value."""
@@ -129,7 +129,7 @@ def _sentences(
     yield message, False
 
 
-def _wrong_type(expected: Sequence[str], value: Any, raw: str | None) -> str:
+def _wrong_type(expected: Sequence[str], value: object, raw: str | None) -> str:
     wanted = f"{', '.join(expected[:-1])} or {expected[-1]}" if len(expected) > 1 else expected[0]
     message = f"Expected {wanted}, found {_kind(value)}"
     if "text" in expected and raw and isinstance(value, bool | int | float):
@@ -144,7 +144,7 @@ def _wrong_type(expected: Sequence[str], value: Any, raw: str | None) -> str:
     return f"{message}."
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     if value is None:
         return "nothing"
     kinds = {bool: "true or false", int | float: "a number", str: "text", list: "a list"}
@@ -160,13 +160,13 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _missing_key(loc: Loc, model: type[BaseModel], data: Any) -> str:
+def _missing_key(loc: Loc, model: type[BaseModel], data: object) -> str:
     field = _field(_owner(model, loc, data), loc[-1])
     meaning = f": {field.description}" if field is not None and field.description else ""
     return f"The key `{loc[-1]}` is missing{meaning.rstrip('.')}."
 
 
-def _unknown_key(loc: Loc, model: type[BaseModel], data: Any) -> str:
+def _unknown_key(loc: Loc, model: type[BaseModel], data: object) -> str:
     owner = _owner(model, loc, data)
     key = str(loc[-1])
     if owner is None:
@@ -185,19 +185,19 @@ def _letters(key: str) -> str:
     return key.replace("_", "").replace("-", "").lower()
 
 
-def _keys(owner: type[BaseModel], value: Any) -> list[str]:
+def _keys(owner: type[BaseModel], value: object) -> list[str]:
     if owner is AssertionSpec:
         grader = _grader_of(value)
         return [*COMMON_KEYS, *(_keys(grader, value) if grader else ())]
     return [field.alias or name for name, field in fields_of(owner).items()]
 
 
-def _grader_of(value: Any) -> type[BaseModel] | None:
+def _grader_of(value: object) -> type[BaseModel] | None:
     kind = named_type(value) if isinstance(value, dict) else None
     return GRADERS.get(kind) if isinstance(kind, str) else None
 
 
-def _owner(model: type[BaseModel], loc: Loc, data: Any) -> type[BaseModel] | None:
+def _owner(model: type[BaseModel], loc: Loc, data: object) -> type[BaseModel] | None:
     """Return the class that the last key of a place belongs to."""
     annotation = annotation_at(model, loc[:-1], data)
     value = value_at(data, loc[:-1])
@@ -214,16 +214,16 @@ def _field(owner: type[BaseModel] | None, key: str | int) -> Any:
     return next((field for name, field in fields.items() if key == (field.alias or name)), None)
 
 
-def annotation_at(model: Any, loc: Loc, data: Any) -> Any:
+def annotation_at(model: object, loc: Loc, data: object) -> object:
     """Return the annotation of a place in authored data; Any where everything is allowed."""
     annotation = model
     for step in loc:
         annotation = _child(annotation, step, data)
         data = value_at(data, (step,))
-    return annotation
+    return Any if annotation is object else annotation
 
 
-def _child(annotation: Any, step: str | int, value: Any) -> Any:
+def _child(annotation: object, step: str | int, value: object) -> Any:
     for member in _members(annotation):
         if isinstance(member, type) and issubclass(member, BaseModel):
             owner: type[BaseModel] | None = member
@@ -240,7 +240,7 @@ def _child(annotation: Any, step: str | int, value: Any) -> Any:
     return Any
 
 
-def _members(annotation: Any) -> Iterator[Any]:
+def _members(annotation: object) -> Iterator[object]:
     """Return the branches of a union, each without what Annotated puts around it."""
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated or hasattr(annotation, "__metadata__"):
@@ -252,7 +252,7 @@ def _members(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-def _choices(annotation: Any) -> list[str]:
+def _choices(annotation: object) -> list[str]:
     return [
         str(choice)
         for member in _members(annotation)
@@ -261,6 +261,6 @@ def _choices(annotation: Any) -> list[str]:
     ]
 
 
-def allows(annotation: Any, kind: type) -> bool:
+def allows(annotation: object, kind: type) -> bool:
     """Whether an annotation names this very type, alone or in a union."""
     return any(member is kind for member in _members(annotation))

@@ -1,7 +1,6 @@
 """Read JSON values that follow one another, one a line or spread over several."""
 
 import json
-from typing import Any
 
 from evals_app.formats.reading.parsed_file import (
     MAX_NODES,
@@ -28,7 +27,7 @@ def read_json_lines(path: str, content: bytes) -> ParsedFile:
             are too many.
     """
     text = decode_text(path, content)
-    values: list[Any] = []
+    values: list[object] = []
     nodes: list[Node] = []
     problems: list[Problem] = []
     lines = LineIndex(text)

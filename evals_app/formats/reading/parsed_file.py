@@ -147,7 +147,7 @@ class ParsedFile:
 NOWHERE = ParsedFile("", {}, Node(0, 0))
 
 
-def values_in(data: Any, *, most_levels: int | None = None) -> int:
+def values_in(data: object, *, most_levels: int | None = None) -> int:
     """Count values, without recursion.
 
     Raises:
@@ -168,7 +168,7 @@ def values_in(data: Any, *, most_levels: int | None = None) -> int:
     return count
 
 
-def json_document(path: str, data: Any) -> ParsedFile:
+def json_document(path: str, data: object) -> ParsedFile:
     """Make a document of JSON that a program sent: it has keys and no lines.
 
     Raises:
@@ -183,9 +183,9 @@ def json_document(path: str, data: Any) -> ParsedFile:
     return document
 
 
-def faults(data: Any) -> Iterator[tuple[Loc, str]]:
+def faults(data: object) -> Iterator[tuple[Loc, str]]:
     """Name what no database stores in some JSON, with its place; without recursion."""
-    waiting: list[tuple[Loc, Any]] = [((), data)]
+    waiting: list[tuple[Loc, object]] = [((), data)]
     while waiting:
         loc, value = waiting.pop()
         if isinstance(value, dict | list):

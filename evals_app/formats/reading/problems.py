@@ -102,14 +102,14 @@ def keys_text(loc: Loc) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def holds(data: Any, step: str | int) -> bool:
+def holds(data: object, step: str | int) -> bool:
     """Whether a mapping has this key, or a list this position."""
     if isinstance(step, int):
         return isinstance(data, list) and 0 <= step < len(data)
     return isinstance(data, dict) and step in data
 
 
-def value_at(data: Any, loc: Loc, *, otherwise: Any = None) -> Any:
+def value_at(data: Any, loc: Loc, *, otherwise: object = None) -> object:
     """Return what is in a place of some data."""
     for step in loc:
         if not holds(data, step):
@@ -133,7 +133,7 @@ def has_secret(line: str) -> bool:
     return is_secret(tuple(_KEYS.findall(line))) or _CREDENTIALS.search(line) is not None
 
 
-def value_text(value: Any, loc: Loc = ()) -> str:
+def value_text(value: object, loc: Loc = ()) -> str:
     """Write a value for an error message, shortened; empty for lists and mappings."""
     if isinstance(value, list | dict):
         return ""  # the place says enough

@@ -3,7 +3,6 @@
 import re
 import tomllib
 from datetime import date, datetime, time
-from typing import Any
 
 from evals_app.formats.reading.parsed_file import Node, ParsedFile, decode_text, faults
 from evals_app.formats.reading.problems import FormatError, Problem
@@ -50,7 +49,7 @@ def _problem(path: str, reason: str) -> Problem:
     return Problem(path, line, column, "", "", message)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):

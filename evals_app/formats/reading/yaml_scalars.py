@@ -6,7 +6,6 @@ the exponents of JSON: 1e-09 needs no decimal point, 1.5e9 no sign.
 
 import math
 import re
-from typing import Any
 
 from fixtures_app.ground.json_data import text_fault
 from fixtures_app.ground.strict_json import MAX_DIGITS, TOO_LONG
@@ -25,7 +24,7 @@ _BARE_EXPONENT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)[eE][-+]?[0-9]+")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
-def fault(value: Any) -> str:
+def fault(value: object) -> str:
     """Name what no database stores in a text or number; empty if there is nothing."""
     if isinstance(value, str):
         return text_fault(value)
@@ -34,7 +33,7 @@ def fault(value: Any) -> str:
     return TOO_LONG if isinstance(value, int) and abs(value) >= _MAX_INTEGER else ""
 
 
-def resolve_scalar(text: str) -> Any:
+def resolve_scalar(text: str) -> object:
     """Read a plain scalar as YAML 1.1 does, except that times and dates stay text.
 
     Raises:
@@ -67,7 +66,7 @@ def resolve_scalar(text: str) -> Any:
     return int(digits, 0)
 
 
-def is_surprising(raw: str, value: Any) -> bool:
+def is_surprising(raw: str, value: object) -> bool:
     """Whether a person may have meant something else by a plain scalar than what is read.
 
     `raw` goes on with the comment after it, where that may be a part of the text.

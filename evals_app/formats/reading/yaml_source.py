@@ -156,7 +156,7 @@ class _Marks:
         path = list(self._path(loc))
         return self._raw(path[-1][1]) if len(path) == len(loc) + 1 else None
 
-    def surprises(self, data: Any) -> Iterator[Surprise]:
+    def surprises(self, data: object) -> Iterator[Surprise]:
         """Return the plain scalars that are read as something a person may not mean."""
         self.data = data
         if self._odd:
@@ -197,7 +197,7 @@ class _Marks:
             self._keys[number] = {name: (key, value) for name, key, value in children}
         return self._keys[number][step]
 
-    def _children(self, number: int, data: Any) -> Iterator[tuple[Any, int, int]]:
+    def _children(self, number: int, data: object) -> Iterator[tuple[Any, int, int]]:
         """Return what is in a list or a mapping: its step, and the numbers of key and value."""
         if isinstance(data, list):
             for n, child in enumerate(self._entries(number, len(data))):
@@ -443,7 +443,7 @@ class _Builder:
         self._grow(parent, value.size, value.height)
 
 
-def _measure(data: Any) -> tuple[int, int]:
+def _measure(data: object) -> tuple[int, int]:
     """Count values, and how deep they are nested; recursion is bounded, as that depth is."""
     inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
     size, height = 1, 1
@@ -453,7 +453,7 @@ def _measure(data: Any) -> tuple[int, int]:
     return size, height
 
 
-def _copy(data: Any) -> Any:
+def _copy(data: object) -> object:
     if isinstance(data, dict):
         return {key: _copy(item) for key, item in data.items()}
     return [_copy(item) for item in data] if isinstance(data, list) else data

@@ -2,7 +2,6 @@
 
 import re
 from decimal import Decimal
-from typing import Any
 
 import yaml
 
@@ -18,7 +17,7 @@ _BLOCK = re.compile(
 class _Dumper(yaml.SafeDumper):
     """No aliases, entries of a list indented below their key."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: object) -> bool:
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: FBT001, FBT002
@@ -50,7 +49,7 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_representer(float, _number)
 
 
-def write_yaml(data: Any) -> bytes:
+def write_yaml(data: object) -> bytes:
     """Write JSON as YAML that `read_yaml` reads back to equal data."""
     text: str = yaml.dump(
         data,

@@ -39,7 +39,7 @@ def differences(
     yield from _compare(_dump(before), _dump(after), loc)
 
 
-def _dump(spec: BaseModel | None) -> Any:
+def _dump(spec: BaseModel | None) -> object:
     if spec is None:
         return _NOTHING
     return spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
@@ -62,7 +62,7 @@ def _pairs(before: dict[Any, Any], after: dict[Any, Any]) -> Iterator[tuple[Any,
         yield key, before.get(key, _NOTHING), after.get(key, _NOTHING)
 
 
-def _fill_missing(left: Any, right: Any) -> tuple[Any, Any]:
+def _fill_missing(left: object, right: object) -> tuple[Any, Any]:
     """Return a key that only one side has as empty on the other, so that its values are named."""
     if left is _NOTHING and isinstance(right, list | dict) and right:
         return type(right)(), right
@@ -71,7 +71,7 @@ def _fill_missing(left: Any, right: Any) -> tuple[Any, Any]:
     return left, right
 
 
-def _at_difference(before: Any, after: Any) -> tuple[Any, Any]:
+def _at_difference(before: object, after: object) -> tuple[Any, Any]:
     """Leave out the beginning that two long texts share: shortened, both would look the same."""
     if not (isinstance(before, str) and isinstance(after, str)):
         return before, after
@@ -92,7 +92,7 @@ def _by_name(entries: list[Any]) -> dict[str | int, Any]:
     return dict(enumerate(entries))
 
 
-def _text(value: Any, loc: Loc) -> str:
+def _text(value: object, loc: Loc) -> str:
     if value is _NOTHING:
         return ""
     if isinstance(value, list | dict):

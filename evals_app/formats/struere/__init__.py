@@ -5,7 +5,6 @@ only one of the two systems has.
 """
 
 from pathlib import PurePosixPath
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -55,7 +54,7 @@ _OUR_FIXTURE = _keys(FixtureSpec).difference(FIXTURE_KEYS)
 _THEIRS = set(RENAMED.values())
 
 
-def is_suite(path: str, data: Any) -> bool:
+def is_suite(path: str, data: object) -> bool:
     """Whether a suite is Struere's and not ours: by its name, else by keys that only one of us has."""
     if DIALECT.finds(path):
         return True
@@ -71,7 +70,7 @@ def is_suite(path: str, data: Any) -> bool:
     )
 
 
-def may_be_fixture(data: Any) -> bool:
+def may_be_fixture(data: object) -> bool:
     """Whether a fixture has no keys that only ours have; it may still be of either system."""
     return not (isinstance(data, dict) and _OUR_FIXTURE & data.keys())
 

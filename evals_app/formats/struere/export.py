@@ -1,7 +1,7 @@
 """Write suites and fixtures as Struere files, and name everything that those cannot say."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 from evals_app.engine.specs.base_spec import PREFIXES, ModelSpec
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
@@ -112,7 +112,7 @@ class _Losses:
                 self.add((*loc, key), f"Struere has no `{key}` here.")
 
 
-def _without_empty(data: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty(data: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in data.items() if value not in ("", [], {}, None)}
 
 
@@ -141,7 +141,7 @@ def _judge(suite: SuiteSpec) -> str:
     return name if provider == prefixed and "/" not in name else judge
 
 
-def _case(suite: SuiteSpec, case: CaseSpec, loc: Loc, lost: _Losses) -> dict[str, Any]:
+def _case(suite: SuiteSpec, case: CaseSpec, loc: Loc, lost: _Losses) -> dict[str, object]:
     lost.others(case.model_dump(mode="json", exclude_defaults=True), _CASE_KEYS, loc)
     if case.channel is not None and case.channel not in CHANNELS:
         lost.add((*loc, "channel"), f"Struere knows the channels {', '.join(CHANNELS)}.")
@@ -163,7 +163,7 @@ def _case(suite: SuiteSpec, case: CaseSpec, loc: Loc, lost: _Losses) -> dict[str
     return {**data, "turns": turns, **_without_empty({"finalAssertions": final})}
 
 
-def _turn(suite: SuiteSpec, turn: TurnSpec, loc: Loc, lost: _Losses) -> dict[str, Any]:
+def _turn(suite: SuiteSpec, turn: TurnSpec, loc: Loc, lost: _Losses) -> dict[str, object]:
     lost.others(turn.model_dump(mode="json", exclude_defaults=True), _TURN_KEYS, loc)
     checks = [
         _assertion(check, turn, place, lost) for place, check in _assertions(suite, turn, loc)
@@ -192,7 +192,7 @@ def _takes(turn: TurnSpec, assertion: AssertionSpec) -> bool:
     return (turn.assertions is None or turn.inherit) and assertion.lacks(turn) is None
 
 
-def _final(assertion: AssertionSpec, loc: Loc, lost: _Losses) -> dict[str, Any] | None:
+def _final(assertion: AssertionSpec, loc: Loc, lost: _Losses) -> dict[str, object] | None:
     written = _assertion(assertion, None, loc, lost)
     reads_last = assertion.scope != "conversation"
     if written is not None and assertion.type in READS_TEXT and reads_last:
@@ -202,7 +202,7 @@ def _final(assertion: AssertionSpec, loc: Loc, lost: _Losses) -> dict[str, Any] 
 
 def _assertion(
     assertion: AssertionSpec, turn: TurnSpec | None, loc: Loc, lost: _Losses
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """Say an assertion in Struere's words; None: it has none for it."""
     if assertion.type not in get_args(Type):
         lost.add(loc, f"Struere has no check {assertion.type}, so it is left out.")

@@ -135,7 +135,7 @@ def _find_hidden(
     return (item for item in problems if item.keys not in known and not item.keys.startswith(below))
 
 
-def _in_our_words(data: Mapping[str, Any]) -> dict[str, Any]:
+def _in_our_words(data: Mapping[str, object]) -> dict[str, object]:
     """Rename the keys of a suite that is invalid, and of its cases."""
     ours = {theirs: key for key, theirs in RENAMED.items()}
 
@@ -143,7 +143,7 @@ def _in_our_words(data: Mapping[str, Any]) -> dict[str, Any]:
         is_mapping = isinstance(written, Mapping)
         return {ours.get(k, k): v for k, v in written.items()} if is_mapping else written
 
-    suite: dict[str, Any] = rename_keys(data)
+    suite: dict[str, object] = rename_keys(data)
     if isinstance(cases := suite.get("cases"), list):
         suite["cases"] = list(map(rename_keys, cases))
     return suite
@@ -178,14 +178,14 @@ def _suite(written: Suite, fixtures: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _turn(turn: Turn) -> dict[str, Any]:
+def _turn(turn: Turn) -> dict[str, object]:
     # Without assertions a turn is unscored: these suites have no defaults that it could take.
     if turn.assertions is None:
         return {"user": turn.user}
     return {"user": turn.user, "assertions": list(map(_assertion, turn.assertions))}
 
 
-def _assertion(assertion: Assertion, *, is_final: bool = False) -> dict[str, Any]:
+def _assertion(assertion: Assertion, *, is_final: bool = False) -> dict[str, object]:
     options = assertion.model_dump(exclude_none=True)
     if assertion.type == "llm_judge":
         options["scale"] = JUDGE_SCALE
@@ -238,7 +238,7 @@ def _lint_suite(document: ParsedFile) -> _Lint:
     return lint
 
 
-def _lint_turn(document: ParsedFile, turn: Mapping[str, Any], loc: Loc, lint: _Lint) -> None:
+def _lint_turn(document: ParsedFile, turn: Mapping[str, object], loc: Loc, lint: _Lint) -> None:
     if "user" in turn or not {"role", "content"} & turn.keys():
         return
     lint.covered |= {(*loc, "user"), (*loc, "role"), (*loc, "content")}
@@ -253,7 +253,7 @@ def _lint_turn(document: ParsedFile, turn: Mapping[str, Any], loc: Loc, lint: _L
 
 
 def _lint_assertion(
-    document: ParsedFile, assertion: Mapping[str, Any], loc: Loc, lint: _Lint
+    document: ParsedFile, assertion: Mapping[str, object], loc: Loc, lint: _Lint
 ) -> None:
     kind, value = assertion.get("type"), assertion.get("value")
     if kind == "regex":

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_uppercase
-from typing import Any
 
 from evals_app.engine.basics.folding import fold_text
 from evals_app.engine.basics.template import escape_braces
@@ -14,7 +13,7 @@ from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
 from fixtures_app.ground.quoting import in_quotes
 from fixtures_app.ground.written_data import data_in
 
-Json = dict[str, Any]
+Json = dict[str, object]
 Options = Mapping[str, str]  # texts by their labels: A, B, C ...
 
 SENT = (
@@ -68,7 +67,7 @@ def _under_labels(data: Json) -> dict[str, str]:
     return {label.upper(): _option(text) for label, text in data.items() if text is not None}
 
 
-def _option(item: Any) -> str:
+def _option(item: object) -> str:
     if isinstance(item, list | dict) or not text_of(item).strip():
         raise ValueError(f"An option is not a text. {_EXPECTED}")
     return text_of(item).strip()

@@ -66,7 +66,7 @@ class CheckColumn:
     check: Mapping[str, Any]
     option: str
     others: tuple[str, ...] = ()
-    any_of: Callable[[Sequence[str]], dict[str, Any]] | None = None
+    any_of: Callable[[Sequence[str]], dict[str, object]] | None = None
 
     def parts(self, cell: str) -> list[Wanted]:
         """Return what a cell says; each part is read by itself."""
@@ -93,7 +93,7 @@ class CheckColumn:
         texts = part if isinstance(part, tuple) else (part,)
         return [{**self.check, self.option: text} for text in texts]
 
-    def write(self, assertion: Mapping[str, Any]) -> str | None:
+    def write(self, assertion: Mapping[str, object]) -> str | None:
         """Return the line of a check; None if it says more, or something else."""
         line = assertion.get(self.option)
         if not isinstance(line, str) or read_wanted(line) != [line]:
@@ -128,7 +128,7 @@ class ComparedColumn:
             )
         return [check]
 
-    def write(self, assertion: Mapping[str, Any]) -> str | None:
+    def write(self, assertion: Mapping[str, object]) -> str | None:
         """Return the line of a check; None if it says more, or something else."""
         bare = {key: value for key, value in assertion.items() if key != "threshold"}
         name = next((name for name, way in _WAYS.items() if way == bare), None)
@@ -136,7 +136,7 @@ class ComparedColumn:
         return line if line and _way(line) == assertion else None
 
 
-def _way(line: str) -> dict[str, Any] | None:
+def _way(line: str) -> dict[str, object] | None:
     least = _THRESHOLD.search(line)
     way = _WAYS.get(plain(line[: least.start()] if least else line))
     return {**way, "threshold": float(least[1])} if way and least else way
@@ -150,17 +150,17 @@ def _needs_no_option(kind: str) -> bool:
     return True
 
 
-def _any_true(criteria: Sequence[str]) -> dict[str, Any]:
+def _any_true(criteria: Sequence[str]) -> dict[str, object]:
     listed = "\n".join(f"- {criterion}" for criterion in criteria)
     text = f"At least one of these is true of the reply:\n{listed}"
     return {"type": "llm_judge", "scale": "pass_fail", "criteria": text}
 
 
-def _any_pattern(patterns: Sequence[str]) -> dict[str, Any]:
+def _any_pattern(patterns: Sequence[str]) -> dict[str, object]:
     return {"type": "matches", "value": "|".join(f"(?:{pattern})" for pattern in patterns)}
 
 
-def _any_exact(texts: Sequence[str]) -> dict[str, Any]:
+def _any_exact(texts: Sequence[str]) -> dict[str, object]:
     pattern = "|".join(map(re.escape, texts))
     return {
         "type": "matches",
@@ -170,7 +170,7 @@ def _any_exact(texts: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _any_tool(_: Sequence[str]) -> dict[str, Any]:
+def _any_tool(_: Sequence[str]) -> dict[str, object]:
     raise ValueError(
         "A list in a list means that any one is enough, and a check is about one tool. Write the "
         "names in one list if all of them must be called."
@@ -178,13 +178,13 @@ def _any_tool(_: Sequence[str]) -> dict[str, Any]:
 
 
 NO_CHECK = "none"
-_SAME_MEANING = {
+_SAME_MEANING: dict[str, object] = {
     "type": "llm_judge",
     "criteria": "The reply says the same as the expected answer.",
     "scale": "pass_fail",
 }
 # Our own names first: exports write these.
-_WAYS: dict[str, dict[str, Any]] = {
+_WAYS: dict[str, dict[str, object]] = {
     **{plain(kind): {"type": kind} for kind in GRADERS if _needs_no_option(kind)},
     "same meaning": _SAME_MEANING,
     "whole words": WHOLE_WORDS,

@@ -29,7 +29,7 @@ from evals_app.formats.tables.texts import in_cell
 from evals_app.formats.tables.values import write_scalar
 from evals_app.formats.tables.wanted import with_keys
 
-Json = dict[str, Any]
+Json = dict[str, object]
 
 _NAME_CHARS = 200
 _NO_TEXT = "Expected a text. Keep one under this key, for example as {}."
@@ -151,7 +151,7 @@ class _Reader:
     problems: list[Problem] = field(default_factory=list)
     reported: dict[str, int] = field(default_factory=dict)  # where in `problems` a message is
 
-    def record(self, n: int, row: Any) -> _Record:
+    def record(self, n: int, row: object) -> _Record:
         """Read a record: what has a meaning of its own here, and everything else as it is."""
         here: Loc = (*self.above, n)
         if (inner := record_in(row)) is not row:
@@ -181,7 +181,7 @@ class _Reader:
                     record[header] = replace(cell, text=in_cell(cell.text))
         return record
 
-    def _cells(self, key: str, value: Any, loc: Loc) -> Iterator[tuple[str, _Cell]]:
+    def _cells(self, key: str, value: object, loc: Loc) -> Iterator[tuple[str, _Cell]]:
         word = plain(key)
         if word in (*USER, *MESSAGES):
             yield from self._read_message(value, loc, word)
@@ -324,7 +324,7 @@ class _Reader:
             self.problems.append(self.document.problem(loc, message, **about))
 
 
-def _cell(value: Any, loc: Loc) -> _Cell:
+def _cell(value: object, loc: Loc) -> _Cell:
     return _Cell(text_of(value), loc, is_list=isinstance(value, list))
 
 
@@ -340,7 +340,7 @@ def _how_compared(value: Json, answer: str) -> str | None:
     return next((key for key, item in value.items() if _is_way(key, item, answer)), None)
 
 
-def _is_way(key: str, item: Any, answer: str) -> bool:
+def _is_way(key: str, item: object, answer: str) -> bool:
     """Whether a key changes what the text next to it means for a reply.
 
     Beside an answer, `type` may be about the question, unless it is a check or denies something.
@@ -356,7 +356,7 @@ def _is_way(key: str, item: Any, answer: str) -> bool:
     )
 
 
-def _denies(key: str, item: Any) -> bool:
+def _denies(key: str, item: object) -> bool:
     """Whether a key of a row says that its expected text must not be in the reply."""
     if plain(key) in _INVERTS:
         return item is True
@@ -365,7 +365,7 @@ def _denies(key: str, item: Any) -> bool:
     return item.strip() in {"!=", "<>"} or "not" in (_check_of(item) or "").split()
 
 
-def _named_check(name: Any) -> str | None:
+def _named_check(name: object) -> str | None:
     """Return the way to compare, or the header of the checks, that a value names; None: none."""
     if not isinstance(name, str):
         return None

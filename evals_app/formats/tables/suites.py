@@ -1,7 +1,6 @@
 """What a table says of a suite itself: in cells next to its cases, or on a sheet about suites."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.foreign.words import plain
@@ -11,7 +10,7 @@ from evals_app.formats.tables.sheet import Sheet
 from evals_app.formats.tables.values import DATA, NAME, TAGS, TEXT, CellKind
 from fixtures_app.ground.words import near
 
-Json = dict[str, Any]
+Json = dict[str, object]
 
 SHEET = "sheet"  # the column that names the sheet with the cases
 SUITE_KINDS: dict[str, CellKind] = {
@@ -94,7 +93,7 @@ def _sheet_called(name: str | None, sheets: Sequence[Sheet]) -> Sheet | None:
     return next((sheet for sheet in sheets if sheet.name.casefold() == wanted), None)
 
 
-def _say(sheet: Sheet, settings: Json, key: str, value: Any, origin: Loc) -> None:
+def _say(sheet: Sheet, settings: Json, key: str, value: object, origin: Loc) -> None:
     if key in settings:
         where = sheet.table.place_text(sheet.origins[key,])
         sheet.problems.append(sheet.table.problem(origin, f"{where} sets this too. Write it once."))

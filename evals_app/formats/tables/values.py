@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,7 @@ def _list(separator: str, split: Callable[[str], list[str]]) -> CellKind:
             return _data(cell)
         return [entry for entry in split(cell) if entry.strip()]
 
-    def write(entries: list[Any]) -> str:
+    def write(entries: Sequence[object]) -> str:
         text = separator.join(map(str, entries))
         try:
             return text if read(text) == entries else _write_data(entries)
@@ -85,18 +85,18 @@ def _data(cell: str) -> Any:
         raise ValueError(where + first.message) from None
 
 
-def _json(cell: str) -> Any:
+def _json(cell: str) -> object:
     if _UNSTORED.search(cell):
         raise ValueError(cell)
     return read_strictly(cell)
 
 
-def _checks(cell: str) -> Any:
+def _checks(cell: str) -> object:
     checks = _data(cell)
     return [checks] if isinstance(checks, dict) else checks
 
 
-def _write_data(value: Any) -> str:
+def _write_data(value: object) -> str:
     if isinstance(value, list) and len(value) > 1 and isinstance(value[0], dict):
         # Each on a line of its own.
         return "[{}]".format(",\n ".join(map(_write_data, value)))
@@ -104,7 +104,7 @@ def _write_data(value: Any) -> str:
     return json.dumps(value) if _NO_TEXT.search(text) else text
 
 
-def read_scalar(cell: str) -> Any:
+def read_scalar(cell: str) -> object:
     """Read a parameter: 42 is a number, true and false are what they say, 007 and 1.50 are texts.
 
     What would not be written the same again is a text; "42" in quotes is one too.
@@ -123,7 +123,7 @@ def _needs_quotes(text: str) -> bool:
     return bool(read_scalar(text) != text)
 
 
-def write_scalar(value: Any) -> str:
+def write_scalar(value: object) -> str:
     """Write a parameter so that `read_scalar` reads it back."""
     if isinstance(value, str) and not _needs_quotes(value):
         return value

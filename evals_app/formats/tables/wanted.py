@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import Any
 
 from evals_app.engine.basics.decimals import read_amount
 from evals_app.engine.basics.folding import SPACELESS, fold_text, in_plain_digits
@@ -11,7 +10,7 @@ from evals_app.formats.foreign.words import text_of
 from fixtures_app.ground.quoting import cut_middle, in_quotes
 from fixtures_app.ground.written_data import data_in
 
-Json = dict[str, Any]
+Json = dict[str, object]
 # A text, or several of which any one is enough.
 Wanted = str | tuple[str, ...]
 
@@ -63,14 +62,14 @@ def with_keys(data: Json) -> str:
     return f"These are keys with values, not a text. Found: {keys}."
 
 
-def _read_wanted(item: Any) -> Wanted:
+def _read_wanted(item: object) -> Wanted:
     if not isinstance(item, list):
         return _text(item)
     texts = tuple(filter(None, map(_text, item)))
     return texts[0] if len(texts) == 1 else texts
 
 
-def _text(item: Any) -> str:
+def _text(item: object) -> str:
     if isinstance(item, dict):
         raise ValueError(f"{with_keys(item)} {_TEXTS}")  # noqa: TRY004 - one kind of error
     if isinstance(item, bool | list):

@@ -197,7 +197,7 @@ def _fill(rows: list[list[str]], xml: bytes) -> Iterator[tuple[int, int]]:
                 yield r, column
 
 
-def _empty(shown: Any, written: Any) -> Iterator[tuple[int, int]]:
+def _empty(shown: object, written: object) -> Iterator[tuple[int, int]]:
     """Find formulas that were never calculated."""
     for r, pair in enumerate(zip(_cells(shown), _cells(written), strict=True)):
         for n, (value, formula) in enumerate(zip(*pair, strict=True)):

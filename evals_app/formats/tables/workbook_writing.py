@@ -94,7 +94,7 @@ def _widths(rows: Iterable[Sequence[str | float]]) -> list[int]:
     return [min(max(length + 2, _NARROW), _WIDE) for length in longest]
 
 
-def _cell(sheet: Any, value: str | float, style: str) -> Any:
+def _cell(sheet: Any, value: str | float, style: str) -> object:
     if value == "":
         return None
     if not isinstance(value, str):

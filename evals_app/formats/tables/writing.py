@@ -206,7 +206,7 @@ class _Writer:
             lines.setdefault(CHECK_COLUMNS[at].header, []).append(line)
         return lines, []
 
-    def _cells(self, values: Mapping[str, Any], loc: Loc, owner: str) -> Row:
+    def _cells(self, values: Mapping[str, object], loc: Loc, owner: str) -> Row:
         cells = {}
         for column in _PLAIN_COLUMNS:
             value: Any = values

@@ -88,7 +88,7 @@ class Compared(Generic[S]):
     def of(
         cls,
         spec: S,
-        row: Any,
+        row: object,
         digests: tuple[str, str],
         details: Sequence[KeyDifference] | None = None,
         cases: Mapping[str, StoredCase] = MappingProxyType({}),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from pydantic import BaseModel
 
@@ -96,13 +96,13 @@ def _some(slugs: Sequence[str]) -> _Chosen:
     )
 
 
-def _providers(**wanted: Any) -> list[ProviderSpec]:
+def _providers(**wanted: object) -> list[ProviderSpec]:
     rows = Provider.objects.filter(**wanted).order_by("slug").prefetch_related("prices")
     return [row.to_spec() for row in rows]
 
 
 def _judges_of(suite: SuiteSpec) -> Iterator[ModelSpec]:
-    own: list[Any] = [suite.judge_model, *(check.model for check in suite.checks())]
+    own: list[object] = [suite.judge_model, *(check.model for check in suite.checks())]
     yield from (judge for judge in own if isinstance(judge, ModelSpec))
     for check in suite.checks():
         yield from check.grader.jurors()

@@ -162,7 +162,7 @@ def import_files(
                 return report
 
 
-def read_case(suite: Suite, data: Any, *, rights: Rights) -> tuple[SuiteSpec, list[Problem]]:
+def read_case(suite: Suite, data: object, *, rights: Rights) -> tuple[SuiteSpec, list[Problem]]:
     """Read a case in JSON as an import of its suite would: the suite with this case alone, and warnings.
 
     Nothing is written, and no other case is read.
@@ -285,7 +285,7 @@ class _Prepared:
             checks_read=imported.checks_read,
         )
 
-    def save(self, *, unless_changed_from: Any, note: str, written: Callable[[], None]) -> bool:
+    def save(self, *, unless_changed_from: object, note: str, written: Callable[[], None]) -> bool:
         """Write everything; return False, with nothing written, if that state has changed."""
         # Contents that nothing names are invisible, and are removed at night.
         Attachment.objects.store(self._imported.contents.values())

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from fixtures_app.tools import TOOLS
 
@@ -28,16 +27,16 @@ _NAMING: Mapping[str, Parts] = {
 }
 
 
-def arguments_of(tools: Iterable[Any]) -> dict[str, Parts]:
+def arguments_of(tools: Iterable[object]) -> dict[str, Parts]:
     """Return the arguments of stored tools, by tool; those of MCP servers are unknown."""
     schemas = schemas_of(tools).items()
     known = {name: parts for name, schema in schemas if (parts := parts_of(schema))}
     return {name: {**parts, **_NAMING.get(name, {})} for name, parts in known.items()}
 
 
-def schemas_of(tools: Iterable[Any]) -> dict[str, Any]:
+def schemas_of(tools: Iterable[object]) -> dict[str, object]:
     """Return the schemas of the arguments of stored tools, as far as they are known, by tool."""
-    schemas: dict[str, Any] = {}
+    schemas: dict[str, object] = {}
     for tool in tools:
         if isinstance(tool, dict) and "mcp" not in tool:
             schemas[tool["name"]] = tool.get("parameters")
@@ -46,12 +45,12 @@ def schemas_of(tools: Iterable[Any]) -> dict[str, Any]:
     return schemas
 
 
-def parts_of(schema: Any) -> Parts:
+def parts_of(schema: object) -> Parts:
     """Return the properties that a JSON Schema lists, and those of an object by dotted path."""
     return {name: _type_of(described) for name, described in _property_paths(schema)}
 
 
-def values_of(schema: Any) -> Values:
+def values_of(schema: object) -> Values:
     """Return the texts of the values that a JSON Schema lists, by property."""
     listed = {name: _possible_values(described) for name, described in _property_paths(schema)}
     return {
@@ -61,25 +60,25 @@ def values_of(schema: Any) -> Values:
     }
 
 
-def _property_paths(schema: Any) -> Iterator[tuple[str, Any]]:
+def _property_paths(schema: object) -> Iterator[tuple[str, object]]:
     for name, described in _properties(schema).items():
         yield name, described
         for key, inner in _properties(described).items():
             yield f"{name}.{key}", inner
 
 
-def _possible_values(schema: Any) -> list[Any]:
+def _possible_values(schema: object) -> list[object]:
     """Return the texts and numbers that alone are possible; none if there are others."""
     values = schema.get("enum") if isinstance(schema, Mapping) else None
     return values if isinstance(values, list) and set(map(type, values)) <= _PLAIN else []
 
 
-def _properties(schema: Any) -> Mapping[str, Any]:
+def _properties(schema: object) -> Mapping[str, object]:
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     return properties if isinstance(properties, Mapping) else {}
 
 
-def _type_of(schema: Any) -> str:
+def _type_of(schema: object) -> str:
     written = schema.get("type", "") if isinstance(schema, Mapping) else ""
     if not written and set(map(type, _possible_values(schema))) == {str}:
         return "string"

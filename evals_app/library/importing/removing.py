@@ -77,7 +77,7 @@ def plan_removal() -> Removal:
     return Removal(rows, kept, report.before)
 
 
-def _why_kept(change: ObjectChange, row: Any) -> str:
+def _why_kept(change: ObjectChange, row: object) -> str:
     """Return why this is not the example any longer, or never was; empty if it is."""
     if change.edit is not None:
         return str(change.edit)
@@ -87,7 +87,7 @@ def _why_kept(change: ObjectChange, row: Any) -> str:
     return "" if change.what == "unchanged" else "not the same as the example"
 
 
-def _use_of_suite(_row: Any, _gone: Mapping[Kind, Collection[Any]]) -> str:
+def _use_of_suite(_row: object, _gone: Mapping[Kind, Collection[object]]) -> str:
     return ""
 
 
@@ -117,7 +117,7 @@ def _use_of_type(entity_type: Any, gone: Mapping[Kind, Collection[Any]]) -> str:
     return f"used by the fixture {fixture.slug!r}" if fixture else ""
 
 
-_USES: Mapping[Kind, Callable[[Any, Mapping[Kind, Collection[Any]]], str]] = {
+_USES: Mapping[Kind, Callable[[object, Mapping[Kind, Collection[object]]], str]] = {
     "suite": _use_of_suite,
     "agent": _use_of_agent,
     "fixture": _use_of_fixture,

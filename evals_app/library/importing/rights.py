@@ -27,7 +27,7 @@ class Rights:
 
     has_perm: Callable[[str], bool] = lambda _: True
     name: str = ""
-    user: Any = None
+    user: object = None
 
     @classmethod
     def of(cls, user: Any) -> Self:

@@ -104,7 +104,7 @@ def proposed_name(execution: Execution, observed: ObservedConversation) -> str:
 
 @transaction.atomic
 def make_case(
-    execution: Execution, observed: ObservedConversation, wanted: CaseOptions, *, by: Any
+    execution: Execution, observed: ObservedConversation, wanted: CaseOptions, *, by: object
 ) -> Case:
     """Write the case, and with it a new suite and a copy of the agent if they are wanted.
 
@@ -165,7 +165,7 @@ class LiveCase:
 
 @transaction.atomic
 def add_checks(
-    execution: Execution, observed: ObservedConversation, keys: Collection[str], *, by: Any
+    execution: Execution, observed: ObservedConversation, keys: Collection[str], *, by: object
 ) -> Case:
     """Add what was ticked to the case that ran.
 
@@ -233,7 +233,12 @@ def _recorded_slug(slug: str) -> str:
 
 
 def _copy(
-    execution: Execution, observed: ObservedConversation, suite: Suite | None, *, note: str, by: Any
+    execution: Execution,
+    observed: ObservedConversation,
+    suite: Suite | None,
+    *,
+    note: str,
+    by: object,
 ) -> Agent:
     """Return a copy of the agent that answers as recorded: that of the suite, an earlier or a new one."""
     agent = _agent(execution)
@@ -270,7 +275,7 @@ def _free_copy(agent: Agent, recording: Recording) -> AgentSpec:
     raise AssertionError("numbers never end")
 
 
-def _write_agent(spec: AgentSpec, *, note: str, by: Any) -> Agent:
+def _write_agent(spec: AgentSpec, *, note: str, by: object) -> Agent:
     saved = save_agent(spec)
     agent = Agent.objects.get(slug=spec.slug)
     if saved != "unchanged":
@@ -278,7 +283,7 @@ def _write_agent(spec: AgentSpec, *, note: str, by: Any) -> Agent:
     return agent
 
 
-def _new_suite(execution: Execution, agent: Agent | None, *, note: str, by: Any) -> Suite:
+def _new_suite(execution: Execution, agent: Agent | None, *, note: str, by: object) -> Suite:
     """Write a suite for the agent, like the one of the run if that still exists."""
     if agent is None:
         raise CannotMakeError("The agent was deleted, so it cannot have a new suite.", key="suite")

@@ -48,7 +48,7 @@ class Command(BaseCommand):
             help="Address used in the printed link. Default: EVALWELL_SITE.",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         try:
             comparison = compare_runs([options["base"], *options["heads"]])
         except CannotCompareError as error:

@@ -45,7 +45,7 @@ class Command(BaseCommand):
         parser.add_argument("--no-serve", action="store_true", help="Stop after the summary.")
         parser.add_argument("--bind", default=BIND, help="Address and port of the web server.")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         if not options["no_serve"]:
             ensure_free(options["bind"])
         console = console_on(self.stdout, plain=options["no_color"])

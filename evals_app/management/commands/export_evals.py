@@ -35,7 +35,7 @@ class Command(BaseCommand):
             "--format", choices=FORMS, default="native", dest="form", help="native by default."
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         try:
             export = export_files(options["suites"], form=options["form"])
         except LookupError as error:

@@ -69,7 +69,7 @@ class Command(BaseCommand):
         flag("--prune", help="Archive suites whose files are no longer in these folders.")
         flag("--watch", help="Import again whenever a file changes, until Ctrl-C.")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         if options["prune"] and not any(map(os.path.isdir, options["paths"])):
             raise usage_error("--prune archives what vanished from a folder, so it needs one.")
         columns_of(options)  # a wrong option ends it at once
@@ -144,7 +144,7 @@ class Command(BaseCommand):
             self.stdout.write(f"      and {more} more")
 
 
-def _user(name: str | None) -> Any:
+def _user(name: str | None) -> object:
     """Return who imports; None: the user of the command line.
 
     Raises:

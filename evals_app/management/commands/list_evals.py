@@ -35,7 +35,7 @@ class Command(BaseCommand):
         parser.add_argument("--agent", default="", metavar="SLUG", help="Suites of this agent.")
         parser.add_argument("--json", action="store_true", help="JSON on stdout.")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         agent = named_agent(options["agent"])
         suites = listed_suites(agent=agent.slug if agent else "", tag=options["tag"])
         if options["json"]:
@@ -74,11 +74,11 @@ def _row(suite: Any, standing: SuiteVerdict) -> dict[str, Any]:
     }
 
 
-def _rate(whole: Any) -> dict[str, Any]:
+def _rate(whole: object) -> dict[str, object]:
     return {name: getattr(whole, name) for name in ("pass_rate", *CASE_COUNTS)}
 
 
-def _run(run: Any) -> dict[str, Any]:
+def _run(run: Any) -> dict[str, object]:
     return {
         "id": run.pk,
         "verdict": run.verdict,

@@ -47,7 +47,7 @@ class Command(BaseCommand):
             help="With --user: read; run: also start and stop runs; author: also write. Default: author.",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         if not is_installed():
             raise usage_error(MISSING)
         if options["token_env"] and options["scope"]:

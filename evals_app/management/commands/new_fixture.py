@@ -25,6 +25,6 @@ class Command(BaseCommand):
         parser.add_argument("slug", metavar="SLUG", help="For example orders.")
         parser.add_argument("--dir", type=Path, default=Path(), help="Folder to write to.")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         text = fixture_starter(options["slug"])
         write_starter(self, text, model=Fixture, slug=options["slug"], folder=options["dir"])

@@ -56,7 +56,7 @@ class Command(BaseCommand):
             help="SQLite: make the file smaller afterwards. Stop Evalwell first.",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         older_than = options["older_than"] or settings.EVALS_KEEP_TRANSCRIPTS_DAYS
         if not older_than:
             raise usage_error(

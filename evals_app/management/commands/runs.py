@@ -112,7 +112,9 @@ def cancel(_command: FollowingCommand, options: dict[str, Any], console: Console
         console.print(text, markup=False, highlight=False)
 
 
-def _print_plan(options: dict[str, Any], console: Console) -> tuple[Run, Forecast, dict[str, Any]]:
+def _print_plan(
+    options: dict[str, Any], console: Console
+) -> tuple[Run, Forecast, dict[str, object]]:
     """Print a forecast of grading a run again, and return it with the cases left out."""
     (run,) = named_runs(options["runs"])
     with plan_regrade(run, **_regrade_choices(run, options)) as regrading:
@@ -154,7 +156,7 @@ def _cases_with(run: Run, texts: Sequence[str]) -> list[str] | None:
     return chosen
 
 
-def _forecast_document(run: Run, expected: Forecast, left_out: dict[str, Any]) -> dict[str, Any]:
+def _forecast_document(run: Run, expected: Forecast, left_out: dict[str, Any]) -> dict[str, object]:
     answer = regrade_forecast_json(expected, left_out, month_left_usd=month_left(None))
     named = {"suite": run.suite_slug, "agent": run.agent_slug, "model": run.model or None}
     return {"schema_version": SCHEMA_VERSION, "forecast": named | answer}

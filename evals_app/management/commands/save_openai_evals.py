@@ -54,7 +54,7 @@ class Command(BaseCommand):
         )
         add_env_file(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         folder: Path = options["dir"]
         try:
             # Not async_to_sync: no database is used, and Ctrl-C has to end the waiting at once.

@@ -25,7 +25,7 @@ class Command(BaseCommand):
             "--remove", action="store_true", help="No longer use them as baselines."
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         for run in named_runs(options["runs"]):
             if options["remove"]:
                 unset_baseline(run)

@@ -3,6 +3,7 @@
 import sys
 import time
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -101,7 +102,7 @@ class Command(RunsCommand):
         stack: ExitStack,
         stop: Interrupted,
         console: Console,
-        options: dict[str, Any],
+        options: Mapping[str, object],
     ) -> None:
         """Wait until it ends; each look has runs of its own."""
         crew: Crew | None = None

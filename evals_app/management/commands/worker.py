@@ -31,7 +31,7 @@ class Command(BaseCommand):
             help="Seconds that running conversations get to finish after a stop signal (default 20).",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         if not options["check"]:
             try:
                 self._work(grace_s=options["grace"])

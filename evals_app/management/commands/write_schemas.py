@@ -30,7 +30,7 @@ class Command(BaseCommand):
             help=f"Folder to write to; created if it is missing. Default: {FOLDER}.",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         folder: Path = options["dir"]
         try:
             new = write_schemas(folder)

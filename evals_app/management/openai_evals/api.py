@@ -112,7 +112,7 @@ def read_page(text: str) -> ApiPage | None:
     return ApiPage(text, data) if is_page else None
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str) -> object:
     """Read JSON; None if it is not JSON."""
     try:
         return json.loads(text)
@@ -197,7 +197,7 @@ class Api:
             raise FailedError(self.address(*parts, query=asked), "The answer is not a list.")
         return page
 
-    async def download(self, *parts: str, begin: Callable[[], Callable[[bytes], Any]]) -> None:
+    async def download(self, *parts: str, begin: Callable[[], Callable[[bytes], object]]) -> None:
         """Read a file, however large; each try begins again and writes with what `begin` returns.
 
         Raises:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,7 +50,7 @@ class Folder:
         write_whole(path, content.encode("utf-8", "surrogatepass"))
         self._written.add(name)
 
-    def write_json(self, name: str, data: Any) -> None:
+    def write_json(self, name: str, data: object) -> None:
         text = json.dumps(data, indent=2, ensure_ascii=False)
         try:
             text.encode()
@@ -59,7 +59,7 @@ class Folder:
         self.write(name, f"{text}\n")
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Callable[[], Callable[[bytes], Any]]]:
+    def writing(self, name: str) -> Iterator[Callable[[], Callable[[bytes], object]]]:
         """Write a file part by part; each call of what is given begins again."""
         path = self.root / name
         path.parent.mkdir(exist_ok=True)
@@ -153,7 +153,7 @@ def _lock(handle: int, root: Path) -> None:
         raise usage_error(f"Another save_openai_evals is running in {root}.") from None
 
 
-def _earlier(root: Path) -> dict[str, Any]:
+def _earlier(root: Path) -> dict[str, object]:
     manifest = root / MANIFEST
     if not manifest.exists():
         if any(not path.name.startswith(".") for path in root.iterdir()):
@@ -170,6 +170,6 @@ def _earlier(root: Path) -> dict[str, Any]:
     return data
 
 
-def _is_sound(manifest: dict[str, Any]) -> bool:
+def _is_sound(manifest: Mapping[str, object]) -> bool:
     """Whether a manifest read from disk has the form in which it was written."""
     return all(isinstance(manifest.get(key, {}), dict) for key in ("account", "files"))

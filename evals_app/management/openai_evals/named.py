@@ -22,7 +22,7 @@ class SavedItem:
     """Saves what was named, then what that names, until there is nothing new."""
 
     work: Work
-    _tried: set[tuple[str, Any]] = field(default_factory=set)
+    _tried: set[tuple[str, object]] = field(default_factory=set)
 
     async def save(self) -> None:
         """Save everything that is named and can be read.
@@ -60,7 +60,7 @@ class SavedItem:
         return sorted(thing for thing in things if (kind, thing) not in self._tried)
 
     async def _counted(
-        self, kind: str, thing: Any, save: Callable[[Any], Awaitable[bool | None]]
+        self, kind: str, thing: object, save: Callable[[object], Awaitable[bool | None]]
     ) -> None:
         """Save one thing and count it, unless the service does not store it any more."""
         try:
@@ -144,7 +144,7 @@ class SavedItem:
         self._note_prompt(prompt, data)
         return True
 
-    def _note_prompt(self, prompt: PromptVersion, data: Any) -> None:
+    def _note_prompt(self, prompt: PromptVersion, data: object) -> None:
         """Take what a prompt names; its own id there is not a version of it that someone named."""
         prompts = self.work.named.prompts
         own = {PromptVersion(prompt.id)} - prompts

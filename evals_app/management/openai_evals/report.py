@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from evals_app.management.openai_evals.folder import FORMAT, MANIFEST, Folder
 
@@ -99,7 +98,7 @@ class SaveReport:
         if (more := len(self.missing) - _SHOWN) > 0:
             yield f"and {more:,} more, listed in {MANIFEST}"
 
-    def manifest(self, account: dict[str, str], folder: Folder) -> dict[str, Any]:
+    def manifest(self, account: dict[str, str], folder: Folder) -> dict[str, object]:
         """Return what is kept about a save that has ended."""
         digests, changed = folder.digests()
         for name in changed:
@@ -120,7 +119,7 @@ class SaveReport:
         }
 
 
-def unfinished_report(account: dict[str, str], began_at: datetime) -> dict[str, Any]:
+def unfinished_report(account: dict[str, str], began_at: datetime) -> dict[str, object]:
     """Return what is kept about a save that has not ended."""
     started_at = began_at.isoformat(timespec="seconds")
     return {

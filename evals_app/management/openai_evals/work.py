@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
 
 from evals_app.formats.openai_evals.mentions import Mentions
 from evals_app.formats.reading.parsed_file import MAX_BYTES
@@ -88,5 +87,5 @@ def _page_name(stem: str, number: int) -> str:
     return f"{stem}.json" if number == 1 else f"{stem}-{number}.json"
 
 
-def _id(entry: Any) -> Any:
+def _id(entry: object) -> object:
     return entry.get("id") if isinstance(entry, dict) else None
