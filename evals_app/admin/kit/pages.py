@@ -2,14 +2,19 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, cast
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.urls import URLPattern, path
+from django.views.decorators.cache import never_cache
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
@@ -21,6 +26,14 @@ def page_path(route: str, view: Callable[..., HttpResponseBase], *, name: str) -
     The view checks every other right: `@viewers_of`, or Django's `permission_required`.
     """
     return path(f"evals_app/{route}", admin.site.admin_view(view), name=f"evals_app_{name}")
+
+
+def fragment_path(route: str, view: Callable[..., HttpResponseBase], *, name: str) -> URLPattern:
+    """Return the address of a fragment that a page asks for again and again; see `fragment_of`.
+
+    It has no `admin_view`: without a session the page itself must ask for the password.
+    """
+    return path(f"evals_app/{route}", view, name=f"evals_app_{name}")
 
 
 def page_context(request: HttpRequest, model: type[Model]) -> dict[str, object]:
@@ -38,7 +51,7 @@ def viewers_of(model: type[Model]) -> Callable[[View[P]], View[P]]:
 
     def decorate(view: View[P]) -> View[P]:
         @wraps(view)
-        def page(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        def page(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
             if not may_view(request, model):
                 raise PermissionDenied
             return view(request, *args, **kwargs)
@@ -49,11 +62,39 @@ def viewers_of(model: type[Model]) -> Callable[[View[P]], View[P]]:
 
 
 def refused_refresh(request: HttpRequest, model: type[Model]) -> HttpResponse | None:
-    """Return the refusal of a page fragment, which reloads the page; None if it may be read.
-
-    Such a fragment has no `admin_view`: without a session the page itself must ask for the
-    password, not its fragment.
-    """
+    """Return the refusal of a page fragment, which reloads the page; None if it may be read."""
     if admin.site.has_permission(request) and may_view(request, model):
         return None
     return HttpResponse(status=403, headers={"HX-Refresh": "true"})
+
+
+def fragment_of(model: type[Model]) -> Callable[[View[P]], View[P]]:
+    """Open a page fragment that polls to those who may see the rows of a model."""
+
+    def decorate(view: View[P]) -> View[P]:
+        @never_cache
+        @wraps(view)
+        def fragment(
+            request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs
+        ) -> HttpResponseBase:
+            return refused_refresh(request, model) or view(request, *args, **kwargs)
+
+        return fragment
+
+    return decorate
+
+
+def person(request: HttpRequest) -> "User":
+    """Return who is signed in, as everyone is who sees a page."""
+    return cast("User", request.user)
+
+
+def posted(request: HttpRequest) -> QueryDict | None:
+    """Return what a form has sent; None if it is only asked for."""
+    return request.POST if request.method == "POST" else None
+
+
+def ask(request: HttpRequest, *, title: str, text: str, submit: str, dismiss: str) -> HttpResponse:
+    """Return the dialog that asks before something is done."""
+    dialog = {"title": title, "text": text, "submit": submit, "dismiss": dismiss}
+    return render(request, "admin/evals_app/kit/dialog.html", {"dialog": dialog})

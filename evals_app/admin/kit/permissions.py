@@ -40,7 +40,7 @@ class ReadOnly(WrittenByRuns):
 
     sortable_by = ()  # no other order has an index
     ordering = ("-id",)
-    actions: ClassVar[Sequence[str] | None] = None
+    actions: ClassVar[Sequence[str | Callable[..., object]] | None] = None
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # each would count the table
     list_per_page = 50

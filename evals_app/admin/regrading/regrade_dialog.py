@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
+from django.contrib.auth.decorators import permission_required
 from django.db.models import Max, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 from pydantic import ValidationError
@@ -19,21 +19,19 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.judge_choices import JudgeInput
-from evals_app.admin.kit.permissions import ReadOnly
+from evals_app.admin.kit.pages import person, posted
 from evals_app.admin.starting.reruns import MAX_LISTED
 from evals_app.admin.starting.run_choices import CeilingField
 from evals_app.admin.starting.run_dialog import leave_dialog, may_run, result_url
 from evals_app.models import Case, Execution, Run, Suite
 from evals_app.reports.answers.forecasts import in_words
 from evals_app.reports.words.regrading import left_out_in_words
+from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 from evals_app.runs.regrading.start_regrade import MAX_TRIALS, Version, plan_regrade, regrade
 from evals_app.runs.starting.edits import MAX_COMPARED, checks_edited_since
 from evals_app.runs.starting.freeze import CannotStartError, archived_text
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 _TEMPLATES = "admin/evals_app/regrading"
 _TRIALS_ASKED = f"Enter a whole number from 1 to {MAX_TRIALS}."
@@ -160,50 +158,36 @@ def _checks_edited(run: Run, suite: Suite, names: Sequence[str]) -> Sequence[str
         return []
 
 
-class GradesAgain(ReadOnly):
-    """The dialog that grades the conversations of a run again."""
+@permission_required(RUNNING, raise_exception=True)
+def ask_to_regrade(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask what to grade again and with what, then start the run."""
+    form = _form(request, pk)
+    if form.is_valid():
+        try:
+            run = regrade(form.run, by=person(request), **form.choices)
+        except CannotStartError as exc:
+            form.add_error(None, list(exc.problems))
+        else:
+            return leave_dialog(result_url(run, request))
+    url = reverse("admin:evals_app_run_regrade_size", args=[pk])
+    context = {
+        "form": form,
+        "fields": [form[name] for name in _OF_JUDGES],
+        "is_open": not form.errors.keys().isdisjoint(_OF_JUDGES),
+        "size_url": f"{url}?{request.GET.urlencode()}",
+    }
+    return render(request, f"{_TEMPLATES}/start.html", context)
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        return [
-            path("<int:pk>/regrade/", view(self.regrade), name="evals_app_run_regrade"),
-            path(
-                "<int:pk>/regrade/size/",
-                view(require_POST(self.regrade_size)),
-                name="evals_app_run_regrade_size",
-            ),
-            *super().get_urls(),
-        ]
 
-    def regrade(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask what to grade again and with what, then start the run."""
-        form = _form(request, pk)
-        if form.is_valid():
-            try:
-                # admin_view() requires signing in.
-                run = regrade(form.run, by=cast("User", request.user), **form.choices)
-            except CannotStartError as exc:
-                form.add_error(None, list(exc.problems))
-            else:
-                return leave_dialog(result_url(run, request))
-        url = reverse("admin:evals_app_run_regrade_size", args=[pk])
-        context = {
-            "form": form,
-            "fields": [form[name] for name in _OF_JUDGES],
-            "is_open": not form.errors.keys().isdisjoint(_OF_JUDGES),
-            "size_url": f"{url}?{request.GET.urlencode()}",
-        }
-        return render(request, f"{_TEMPLATES}/start.html", context)
-
-    def regrade_size(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return what the dialog would start, with its price and what is left out."""
-        form = _form(request, pk)
-        return render(request, f"{_TEMPLATES}/size.html", _size(form, by=request.user.pk))
+@require_POST
+@permission_required(RUNNING, raise_exception=True)
+def regrade_size(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return what the dialog would start, with its price and what is left out."""
+    size = _size(_form(request, pk), by=request.user.pk)
+    return render(request, f"{_TEMPLATES}/size.html", size)
 
 
 def _form(request: HttpRequest, pk: int) -> RegradeForm:
-    if not may_run(request):
-        raise PermissionDenied
     run = get_object_or_404(
         Run.objects.select_related("suite", "snapshot", "grades_of")
         .defer("summary", "grades_of__summary")
@@ -214,7 +198,7 @@ def _form(request: HttpRequest, pk: int) -> RegradeForm:
         run,
         execution=_execution(run, request.GET.get("execution", "")),
         case=request.GET.get("case", ""),
-        data=request.POST if request.method == "POST" else None,
+        data=posted(request),
     )
 
 

@@ -1,167 +1,148 @@
 """What people do with a run: cancel, resume, requeue, keep it, compare others with it, re-run cases."""
 
-from typing import TYPE_CHECKING, cast
-
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import URLPattern, path
+from django.views.decorators.http import require_POST
 
-from evals_app.admin.kit.permissions import ReadOnly
+from evals_app.admin.kit.pages import ask, person, posted
 from evals_app.admin.kit.presentation import plural
 from evals_app.admin.runs.run_stops import GOING_ON, ResumeForm, go_on_label
 from evals_app.admin.starting.reruns import RERUNS, RerunForm
-from evals_app.admin.starting.run_dialog import leave_dialog, may_run, run_url
+from evals_app.admin.starting.run_dialog import leave_dialog, run_url
 from evals_app.library.baselines import NotABaselineError, set_baseline, unset_baseline
 from evals_app.models import Run
 from evals_app.runs.ending.cancel import cancel_run
 from evals_app.runs.ending.health import requeue
 from evals_app.runs.ending.resume import resume_run
+from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.rerun import rerun
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
-
-class RunActions(ReadOnly):
-    """The buttons of a run's page."""
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        return [
-            path("<int:pk>/cancel/", view(self.cancel), name="evals_app_run_cancel"),
-            path("<int:pk>/resume/", view(self.resume), name="evals_app_run_resume"),
-            path("<int:pk>/requeue/", view(self.requeue), name="evals_app_run_requeue"),
-            path("<int:pk>/pin/", view(self.pin), name="evals_app_run_pin"),
-            path("<int:pk>/baseline/", view(self.baseline), name="evals_app_run_baseline"),
-            path("<int:pk>/rerun/<str:only>/", view(self.rerun), name="evals_app_run_rerun"),
-            *super().get_urls(),
-        ]
-
-    def cancel(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask, then stop the run."""
-        run = self._run_to_act_on(request, pk)
-        if request.method != "POST":
-            return _dialog(
-                request,
-                title="Cancel this run?",
-                text=f"{plural(run.not_run, 'conversation')} of {run.total:,} will not run or will"
-                " be cut short. Results so far are kept.",
-                submit="Cancel run",
-                dismiss="Keep running",
-            )
-        if cancel_run(run):
-            messages.success(request, f"Run {run.pk} is being cancelled.")
-        else:
-            messages.info(request, f"Run {run.pk} has already ended or is stopping.")
-        return leave_dialog(run_url(run))
-
-    def resume(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask for a ceiling, then resume a run that was stopped."""
-        run = self._run_to_act_on(request, pk)
-        form = ResumeForm(run, request.POST if request.method == "POST" else None)
-        if form.is_valid():
-            try:
-                resume_run(run, max_cost_usd=form.cleaned_data["max_cost_usd"])
-            except CannotStartError as exc:
-                form.add_error("max_cost_usd", list(exc.problems))
-            else:
-                messages.success(request, f"Run {run.pk} resumed.")
-                return leave_dialog(run_url(run))
-        context = {"form": form, "label": go_on_label(run), "text": GOING_ON}
-        return render(request, "admin/evals_app/runs/resume.html", context)
-
-    def requeue(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask, then queue stuck conversations again."""
-        run = self._run_to_act_on(request, pk)
-        if request.method != "POST":
-            return _dialog(
-                request,
-                title="Requeue stuck conversations?",
-                text="The next worker runs them again from the beginning. Conversations that a worker"
-                " is running now are not affected, and no result changes.",
-                submit="Requeue",
-                dismiss="Cancel",
-            )
-        moved = requeue(run)
-        back = f"{plural(moved, 'conversation')} requeued. " if moved else ""
-        messages.success(request, f"{back}Workers were asked to pick up run {run.pk}.")
-        return leave_dialog(run_url(run))
-
-    def pin(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Keep the transcripts of a run indefinitely, or stop doing so."""
-        if not may_run(request):
-            raise PermissionDenied
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
-        run = get_object_or_404(Run.objects.only("pk"), pk=pk)
-        is_pinned = request.POST.get("is_pinned") == "1"
-        Run.objects.filter(pk=pk).update(is_pinned=is_pinned)
-        kept = "are kept indefinitely" if is_pinned else "are no longer kept indefinitely"
-        messages.success(request, f"The transcripts of run {pk} {kept}.")
-        return redirect(run_url(run))
-
-    def baseline(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Make a run the baseline of its suite, or no longer."""
-        run = self._run_to_act_on(request, pk)
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
-        if request.POST.get("is_baseline") != "1":
-            unset_baseline(run, by=request.user)
-            messages.success(request, f"Run {pk} is no longer the baseline of {run.suite_name}.")
-            return redirect(run_url(run))
-        try:
-            set_baseline(run, by=request.user)
-        except NotABaselineError as error:
-            messages.error(request, f"Run {pk} cannot be the baseline. {error}")
-        else:
-            text = f"Later runs of {run.suite_name} are compared with run {pk}."
-            messages.success(request, text)
-        return redirect(run_url(run))
-
-    def rerun(self, request: HttpRequest, pk: int, only: str) -> HttpResponse:
-        """Ask which cases and which version, then start a new run of them."""
-        if only not in RERUNS:
-            raise Http404("Only failed, errored or all cases can be re-run.")
-        run = self._run_to_act_on(request, pk)
-        form = RerunForm(
-            run,
-            only=RERUNS[only],
-            case=_case_of(run, request.GET.get("execution", "")),
-            data=request.POST if request.method == "POST" else None,
+@permission_required(RUNNING, raise_exception=True)
+def ask_to_cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask, then stop the run."""
+    run = _find_run(pk)
+    if request.method != "POST":
+        return ask(
+            request,
+            title="Cancel this run?",
+            text=f"{plural(run.not_run, 'conversation')} of {run.total:,} will not run or will"
+            " be cut short. Results so far are kept.",
+            submit="Cancel run",
+            dismiss="Keep running",
         )
-        if form.is_valid():
-            return leave_dialog(self._start_again(request, form))
-        return render(request, "admin/evals_app/runs/rerun.html", {"form": form, "run": run})
+    if cancel_run(run):
+        messages.success(request, f"Run {run.pk} is being cancelled.")
+    else:
+        messages.info(request, f"Run {run.pk} has already ended or is stopping.")
+    return leave_dialog(run_url(run))
 
-    def _start_again(self, request: HttpRequest, form: RerunForm) -> str:
-        """Start the run and return its URL; if it cannot start, report why and return the old URL."""
+
+@permission_required(RUNNING, raise_exception=True)
+def ask_to_resume(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask for a ceiling, then resume a run that was stopped."""
+    run = _find_run(pk)
+    form = ResumeForm(run, posted(request))
+    if form.is_valid():
         try:
-            # admin_view() requires signing in.
-            new = rerun(
-                form.run,
-                only=form.only,
-                cases=form.case_names,
-                version=form.chosen_version,
-                by=cast("User", request.user),
-            )
+            resume_run(run, max_cost_usd=form.cleaned_data["max_cost_usd"])
         except CannotStartError as exc:
-            for problem in exc.problems:
-                messages.error(request, problem)
-            return run_url(form.run)
-        return run_url(new)
-
-    def _run_to_act_on(self, request: HttpRequest, pk: int) -> Run:
-        # admin_view() asks only whether the person is staff.
-        if not may_run(request):
-            raise PermissionDenied
-        return get_object_or_404(Run.objects.select_related("suite", "snapshot"), pk=pk)
+            form.add_error("max_cost_usd", list(exc.problems))
+        else:
+            messages.success(request, f"Run {run.pk} resumed.")
+            return leave_dialog(run_url(run))
+    context = {"form": form, "label": go_on_label(run), "text": GOING_ON}
+    return render(request, "admin/evals_app/runs/resume.html", context)
 
 
-def _dialog(request: HttpRequest, **dialog: str) -> HttpResponse:
-    return render(request, "admin/evals_app/kit/dialog.html", {"dialog": dialog})
+@permission_required(RUNNING, raise_exception=True)
+def ask_to_requeue(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask, then queue stuck conversations again."""
+    run = _find_run(pk)
+    if request.method != "POST":
+        return ask(
+            request,
+            title="Requeue stuck conversations?",
+            text="The next worker runs them again from the beginning. Conversations that a worker"
+            " is running now are not affected, and no result changes.",
+            submit="Requeue",
+            dismiss="Cancel",
+        )
+    moved = requeue(run)
+    back = f"{plural(moved, 'conversation')} requeued. " if moved else ""
+    messages.success(request, f"{back}Workers were asked to pick up run {run.pk}.")
+    return leave_dialog(run_url(run))
+
+
+@permission_required(RUNNING, raise_exception=True)
+@require_POST
+def change_pin(request: HttpRequest, pk: int) -> HttpResponse:
+    """Keep the transcripts of a run indefinitely, or stop doing so."""
+    run = get_object_or_404(Run.objects.only("pk"), pk=pk)
+    is_pinned = request.POST.get("is_pinned") == "1"
+    Run.objects.filter(pk=pk).update(is_pinned=is_pinned)
+    kept = "are kept indefinitely" if is_pinned else "are no longer kept indefinitely"
+    messages.success(request, f"The transcripts of run {pk} {kept}.")
+    return redirect(run_url(run))
+
+
+@permission_required(RUNNING, raise_exception=True)
+@require_POST
+def change_baseline(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make a run the baseline of its suite, or no longer."""
+    run = _find_run(pk)
+    if request.POST.get("is_baseline") != "1":
+        unset_baseline(run, by=request.user)
+        messages.success(request, f"Run {pk} is no longer the baseline of {run.suite_name}.")
+        return redirect(run_url(run))
+    try:
+        set_baseline(run, by=request.user)
+    except NotABaselineError as error:
+        messages.error(request, f"Run {pk} cannot be the baseline. {error}")
+    else:
+        messages.success(request, f"Later runs of {run.suite_name} are compared with run {pk}.")
+    return redirect(run_url(run))
+
+
+@permission_required(RUNNING, raise_exception=True)
+def ask_to_rerun(request: HttpRequest, pk: int, only: str) -> HttpResponse:
+    """Ask which cases and which version, then start a new run of them."""
+    if only not in RERUNS:
+        raise Http404("Only failed, errored or all cases can be re-run.")
+    run = _find_run(pk)
+    form = RerunForm(
+        run,
+        only=RERUNS[only],
+        case=_case_of(run, request.GET.get("execution", "")),
+        data=posted(request),
+    )
+    if form.is_valid():
+        return leave_dialog(_start_again(request, form))
+    return render(request, "admin/evals_app/runs/rerun.html", {"form": form, "run": run})
+
+
+def _start_again(request: HttpRequest, form: RerunForm) -> str:
+    """Start the run and return its URL; if it cannot start, report why and return the old URL."""
+    try:
+        new = rerun(
+            form.run,
+            only=form.only,
+            cases=form.case_names,
+            version=form.chosen_version,
+            by=person(request),
+        )
+    except CannotStartError as exc:
+        for problem in exc.problems:
+            messages.error(request, problem)
+        return run_url(form.run)
+    return run_url(new)
+
+
+def _find_run(pk: int) -> Run:
+    return get_object_or_404(Run.objects.select_related("suite", "snapshot"), pk=pk)
 
 
 def _case_of(run: Run, execution: str) -> str:

@@ -3,48 +3,33 @@
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, render
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
-from django.views.decorators.cache import never_cache
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
-from evals_app.admin.comparing.retest_dialog import retest_context, retest_url
+from evals_app.admin.comparing.retest_dialog import retest_context
 from evals_app.admin.comparing.views import compare_chosen
+from evals_app.admin.kit.permissions import ReadOnly
 from evals_app.admin.kit.presentation import (
     between,
-    has_scripted_judge,
-    plural,
     run_badges,
     token_lines,
 )
-from evals_app.admin.regrading.regrade_dialog import GradesAgain, regrade_url
-from evals_app.admin.regrading.regrade_results import made_from, regraded_line, results_context
-from evals_app.admin.reviews.review_tasks import may_check_grades
-from evals_app.admin.runs.run_actions import RunActions
-from evals_app.admin.runs.run_progress import counters, progress, status_line
-from evals_app.admin.runs.run_reports import may_download, report_kinds, sent_report
-from evals_app.admin.runs.run_results import causes, results, snapshot_settings
-from evals_app.admin.runs.run_stops import go_on_label, may_go_on, stopped_line
-from evals_app.admin.starting.run_dialog import may_run
+from evals_app.admin.regrading.regrade_results import made_from
+from evals_app.admin.runs.run_pages import how_long_kept, live_context, with_transcripts
+from evals_app.admin.runs.run_results import snapshot_settings
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.record.usage import total_cost
-from evals_app.library.baselines import why_no_baseline
 from evals_app.models import Run, Suite
-from evals_app.reports.answers.decided import WITH_PEOPLE, people_note
+from evals_app.reports.answers.decided import WITH_PEOPLE
 from evals_app.reports.words.figures import UNKNOWN, score_text, token_sum
-from evals_app.reports.words.kinds import KIND_NAMES
 from evals_app.runs.schedules import schedule_of
 from fixtures_app.editing.times import moment
 
@@ -67,7 +52,7 @@ _STOP_POLLING = 286  # of htmx
 
 
 @admin.register(Run)
-class RunAdmin(GradesAgain, RunActions):
+class RunAdmin(ReadOnly):
     """Runs: started elsewhere, watched and read here."""
 
     list_display = (
@@ -156,29 +141,16 @@ class RunAdmin(GradesAgain, RunActions):
 
     # The page
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        return [
-            path("<int:pk>/live/", never_cache(self.live), name="evals_app_run_live"),
-            path("<int:pk>/wrong/", never_cache(self.wrong), name="evals_app_run_wrong"),
-            path(
-                "<int:pk>/report/<slug:report_kind>/",
-                view(self.report),
-                name="evals_app_run_report",
-            ),
-            *super().get_urls(),
-        ]
-
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
     ) -> HttpResponse:
         run: Run = context["original"]
-        context |= self._live_context(request, run) | {
+        context |= live_context(request, run) | {
             "title": f"Run {run.pk}",
             "frozen": snapshot_settings(run),
             "schedule": schedule_of(run),
-            "transcripts": _transcripts(run),
-            "pruned_at": _with_transcripts(run).pruned_at,
+            "transcripts": how_long_kept(run),
+            "pruned_at": with_transcripts(run).pruned_at,
             **made_from(run),
             "show_history": False,
             "settlements": retest_context(request, run)["settlements"],
@@ -195,67 +167,6 @@ class RunAdmin(GradesAgain, RunActions):
         whole = Run.objects.select_related(*related)
         return whole.defer("rerun_of__summary", "grades_of__summary").filter(pk=object_id).first()
 
-    def live(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return the part of the page that changes; it polls while the run is open."""
-        if refused := self.refused_refresh(request):
-            return refused
-        rows = Run.objects.select_related("suite", "grades_of").defer("grades_of__summary")
-        run = get_object_or_404(rows, pk=pk)
-        context = self._live_context(request, run) | {"is_poll": True}
-        return render(request, "admin/evals_app/runs/live.html", context)
-
-    def wrong(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return what went wrong so far; it polls until the run has ended."""
-        if refused := self.refused_refresh(request):
-            return refused
-        run = get_object_or_404(Run, pk=pk)
-        if not run.is_open:
-            return HttpResponse(status=_STOP_POLLING)
-        return render(
-            request, "admin/evals_app/runs/wrong.html", {"run": run, "causes": causes(run)}
-        )
-
-    def _live_context(self, request: HttpRequest, run: Run) -> dict[str, Any]:
-        may_start = may_run(request)
-        context = {
-            "run": run,
-            "badges": run_badges(run),
-            "is_baseline": run.is_baseline,
-            "has_scripted_judge": has_scripted_judge(run),
-            "counters": counters(run),
-            "regraded": regraded_line(run),
-            "status_line": status_line(run),
-            "may_start": may_start,
-            "may_cancel": may_start and run.is_open and not run.stop_reason,
-        }
-        if run.is_open:
-            return context | progress(run)
-        return context | {
-            **results(run),
-            "people_note": people_note(run.reviewed),
-            **results_context(run),
-            "stopped": stopped_line(run),
-            "go_on": go_on_label(run) if may_go_on(run) else "",
-            "has_transcripts": _has_transcripts(run),
-            "regrade_url": regrade_url(run.pk) if may_start and _has_transcripts(run) else "",
-            "may_be_baseline": run.is_baseline or not why_no_baseline(run),
-            "report_kinds": report_kinds(request),
-            "retest_url": retest_url(request, run),
-            "may_check_grades": may_check_grades(request, run),
-        }
-
-    def report(self, request: HttpRequest, pk: int, report_kind: str) -> HttpResponseBase:
-        """Download a report of the run."""
-        kind = next((name for name in KIND_NAMES if name == report_kind), None)
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        if kind is None:
-            raise Http404
-        if not may_download(request, kind):
-            raise PermissionDenied
-        run = get_object_or_404(Run.objects.select_related("suite"), pk=pk)
-        return sent_report(request, kind, run)
-
 
 def run_name(run: Run) -> SafeString:
     """Return the name of a run in a list, with its coverage unless it was the whole suite."""
@@ -263,28 +174,3 @@ def run_name(run: Run) -> SafeString:
     if not run.covers:
         return format_html("{}", name)
     return format_html('<div>{}<br><span class="quiet">{}</span></div>', name, capfirst(run.covers))
-
-
-def _transcripts(run: Run) -> str:
-    """Return how long the transcripts of a run are kept."""
-    days = settings.EVALS_KEEP_TRANSCRIPTS_DAYS
-    if not _has_transcripts(run):
-        return "removed"
-    if run.is_pinned or _with_transcripts(run).is_pinned:
-        return "kept indefinitely"
-    if run.is_baseline:
-        return "kept while this run is the baseline"
-    if not days:
-        return "kept until someone removes them"
-    return f"kept for at least {plural(days, 'day')}"
-
-
-def _has_transcripts(run: Run) -> bool:
-    """Whether any transcripts exist: a run may have continued after they were removed."""
-    run = _with_transcripts(run)
-    return run.pruned_at is None or run.finished_at is None or run.finished_at > run.pruned_at
-
-
-def _with_transcripts(run: Run) -> Run:
-    """Return the run that has the transcripts: the source, if this run grades it again."""
-    return run.grades_of or run

@@ -1,0 +1,137 @@
+"""The parts of a run's page: what changes while it is open, its causes so far, and its reports."""
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+
+from evals_app.admin.comparing.retest_dialog import retest_url
+from evals_app.admin.kit.pages import fragment_of, viewers_of
+from evals_app.admin.kit.presentation import has_scripted_judge, plural, run_badges
+from evals_app.admin.regrading.regrade_dialog import regrade_url
+from evals_app.admin.regrading.regrade_results import regraded_line, results_context
+from evals_app.admin.reviews.review_tasks import may_check_grades
+from evals_app.admin.runs.run_progress import counters, progress, status_line
+from evals_app.admin.runs.run_results import causes, results
+from evals_app.admin.runs.run_stops import go_on_label, may_go_on, stopped_line
+from evals_app.admin.starting.run_dialog import may_run
+from evals_app.library.baselines import why_no_baseline
+from evals_app.models import Run
+from evals_app.reports.answers.decided import people_note
+from evals_app.reports.words.kinds import KIND_NAMES, KINDS, KindName
+from evals_app.runs.reading.reports import report
+
+_STOP_POLLING = 286  # of htmx
+
+
+@fragment_of(Run)
+def live(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return the part of the page that changes; it polls while the run is open."""
+    rows = Run.objects.select_related("suite", "grades_of").defer("grades_of__summary")
+    context = live_context(request, get_object_or_404(rows, pk=pk)) | {"is_poll": True}
+    return render(request, "admin/evals_app/runs/live.html", context)
+
+
+@fragment_of(Run)
+def wrong(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return what went wrong so far; it polls until the run has ended."""
+    run = get_object_or_404(Run, pk=pk)
+    if not run.is_open:
+        return HttpResponse(status=_STOP_POLLING)
+    context = {"run": run, "causes": causes(run)}
+    return render(request, "admin/evals_app/runs/wrong.html", context)
+
+
+def live_context(request: HttpRequest, run: Run) -> dict[str, object]:
+    """Return what changes during a run, and what can be done with it."""
+    may_start = may_run(request)
+    context: dict[str, object] = {
+        "run": run,
+        "badges": run_badges(run),
+        "is_baseline": run.is_baseline,
+        "has_scripted_judge": has_scripted_judge(run),
+        "counters": counters(run),
+        "regraded": regraded_line(run),
+        "status_line": status_line(run),
+        "may_start": may_start,
+        "may_cancel": may_start and run.is_open and not run.stop_reason,
+    }
+    if run.is_open:
+        return context | progress(run)
+    return context | {
+        **results(run),
+        "people_note": people_note(run.reviewed),
+        **results_context(run),
+        "stopped": stopped_line(run),
+        "go_on": go_on_label(run) if may_go_on(run) else "",
+        "has_transcripts": _has_transcripts(run),
+        "regrade_url": regrade_url(run.pk) if may_start and _has_transcripts(run) else "",
+        "may_be_baseline": run.is_baseline or not why_no_baseline(run),
+        "report_kinds": report_kinds(request),
+        "retest_url": retest_url(request, run),
+        "may_check_grades": may_check_grades(request, run),
+    }
+
+
+# Reports
+
+
+@viewers_of(Run)
+def download_report(request: HttpRequest, pk: int, report_kind: str) -> StreamingHttpResponse:
+    """Send a report of the run, written while it is sent."""
+    kind = next((name for name in KIND_NAMES if name == report_kind), None)
+    if kind is None:
+        raise Http404
+    if not _may_download(request, kind):
+        raise PermissionDenied
+    run = get_object_or_404(Run.objects.select_related("suite"), pk=pk)
+
+    def link(model: str, pk: int) -> str:
+        return request.build_absolute_uri(reverse(f"admin:evals_app_{model}_change", args=[pk]))
+
+    file = report(kind, run, link=link)
+    headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
+    return StreamingHttpResponse(file.content, content_type=file.media_type, headers=headers)
+
+
+def report_kinds(request: HttpRequest) -> list[tuple[KindName, str]]:
+    """Return the kinds that the page of a run offers to this person, with their titles."""
+    return [
+        (name, kind.title)
+        for name, kind in KINDS.items()
+        if kind.is_offered and _may_download(request, name)
+    ]
+
+
+def _may_download(request: HttpRequest, kind: KindName) -> bool:
+    """Whether someone who may see a run may download this kind of report."""
+    return not KINDS[kind].has_conversations or request.user.has_perm("evals_app.view_execution")
+
+
+# Transcripts
+
+
+def how_long_kept(run: Run) -> str:
+    """Return how long the transcripts of a run are kept."""
+    days = settings.EVALS_KEEP_TRANSCRIPTS_DAYS
+    if not _has_transcripts(run):
+        return "removed"
+    if run.is_pinned or with_transcripts(run).is_pinned:
+        return "kept indefinitely"
+    if run.is_baseline:
+        return "kept while this run is the baseline"
+    if not days:
+        return "kept until someone removes them"
+    return f"kept for at least {plural(days, 'day')}"
+
+
+def _has_transcripts(run: Run) -> bool:
+    """Whether any transcripts exist: a run may have continued after they were removed."""
+    run = with_transcripts(run)
+    return run.pruned_at is None or run.finished_at is None or run.finished_at > run.pruned_at
+
+
+def with_transcripts(run: Run) -> Run:
+    """Return the run that has the transcripts: the source, if this run grades it again."""
+    return run.grades_of or run
