@@ -89,7 +89,7 @@ def person(request: HttpRequest) -> "User":
     return cast("User", request.user)
 
 
-def posted(request: HttpRequest) -> QueryDict | None:
+def form_data(request: HttpRequest) -> QueryDict | None:
     """Return what a form has sent; None if it is only asked for."""
     return request.POST if request.method == "POST" else None
 

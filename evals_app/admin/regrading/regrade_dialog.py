@@ -19,7 +19,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.judge_choices import JudgeInput
-from evals_app.admin.kit.pages import person, posted
+from evals_app.admin.kit.pages import form_data, person
 from evals_app.admin.starting.reruns import MAX_LISTED
 from evals_app.admin.starting.run_choices import CeilingField
 from evals_app.admin.starting.run_dialog import leave_dialog, may_run, result_url
@@ -198,7 +198,7 @@ def _form(request: HttpRequest, pk: int) -> RegradeForm:
         run,
         execution=_execution(run, request.GET.get("execution", "")),
         case=request.GET.get("case", ""),
-        data=posted(request),
+        data=form_data(request),
     )
 
 

@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
-from evals_app.admin.kit.pages import ask, person, posted
+from evals_app.admin.kit.pages import ask, form_data, person
 from evals_app.admin.kit.presentation import plural
 from evals_app.admin.runs.run_stops import GOING_ON, ResumeForm, go_on_label
 from evals_app.admin.starting.reruns import RERUNS, RerunForm
@@ -45,7 +45,7 @@ def ask_to_cancel(request: HttpRequest, pk: int) -> HttpResponse:
 def ask_to_resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask for a ceiling, then resume a run that was stopped."""
     run = _find_run(pk)
-    form = ResumeForm(run, posted(request))
+    form = ResumeForm(run, form_data(request))
     if form.is_valid():
         try:
             resume_run(run, max_cost_usd=form.cleaned_data["max_cost_usd"])
@@ -117,7 +117,7 @@ def ask_to_rerun(request: HttpRequest, pk: int, only: str) -> HttpResponse:
         run,
         only=RERUNS[only],
         case=_case_of(run, request.GET.get("execution", "")),
-        data=posted(request),
+        data=form_data(request),
     )
     if form.is_valid():
         return leave_dialog(_start_again(request, form))
