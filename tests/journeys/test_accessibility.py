@@ -18,6 +18,10 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(enc
 SERIOUS = ("critical", "serious")
 DESK: ViewportSize = {"width": 1360, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
+# All that is folded but examples of commands, which scroll without a place for the focus.
+UNFOLD = (
+    "document.querySelectorAll('#content details:not(:has(pre))').forEach(fold => fold.open = true)"
+)
 IN_THEME = "(isDark) => document.documentElement.classList.toggle('dark', isDark)"
 
 
@@ -57,6 +61,7 @@ def test_every_page_fits_and_has_no_serious_barriers(
     for place, url in enumerate(addresses):
         page.set_viewport_size(DESK)
         page.goto(site + url)
+        page.evaluate(UNFOLD)
         for number, width in enumerate((DESK, PHONE)):
             page.set_viewport_size(width)
             page.evaluate(IN_THEME, (place + number) % 2 == 1)

@@ -1,27 +1,20 @@
 """From the login to the reason of a failure: by keyboard, in one go."""
 
 from collections.abc import Iterator
-from itertools import product
-from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
-from django.urls import reverse
 from playwright.sync_api import Locator, Page, Request, expect
 from pytest_django.live_server_helper import LiveServer
 
-from evals_app.engine.record.trial import ToolCall
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.library.saving import save_agent
-from evals_app.models import Agent, Run, Suite
+from evals_app.models import Run, Suite
 from evals_app.runs.process.worker_loop import work
-from fixtures_app.models import Fixture
 from tests.authored import write_suite
 from tests.elsewhere import elsewhere
 from tests.journeys.picking import search_kind
-from tests.makers import make_execution, make_grade, make_run, make_trial
-from tests.signed_in import sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -163,124 +156,5 @@ def test_from_the_login_to_the_reason_of_a_failed_check(
 
 
 # On a phone, in light and dark
-
-PHONE = {"width": 390, "height": 844}
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-READABLE = 4.5
 # The contrast of each text with the first ground that is not see-through, by the formula of WCAG;
 # a canvas turns every notation of a colour into bytes.
-CONTRASTS = """
-() => {
-  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const bytes = (colour) => {
-    canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = colour;
-    canvas.fillRect(0, 0, 1, 1);
-    return canvas.getImageData(0, 0, 1, 1).data;
-  };
-  const light = ([...rgb]) => {
-    const [r, g, b] = rgb.slice(0, 3).map((each) => {
-      const part = each / 255;
-      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const ground = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const found = bytes(getComputedStyle(at).backgroundColor);
-      if (found[3] === 255) return found;
-      if (found[3] > 0) return null; // mixed with what lies below: not worth the arithmetic
-    }
-    return bytes(getComputedStyle(document.documentElement).colorScheme.includes("dark") ? "#000" : "#fff");
-  };
-  const found = [];
-  const texts = document.createTreeWalker(document.querySelector("#content") ?? document.body, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) {
-    const element = texts.currentNode.parentElement;
-    const text = texts.currentNode.data.trim();
-    if (!text || !element.checkVisibility({ opacityProperty: true })) continue;
-    if (element.closest("script, style, template, .material-symbols-outlined, :disabled")) continue;
-    const under = ground(element);
-    if (!under) continue;
-    const over = bytes(getComputedStyle(element).color);
-    if (over[3] < 255) continue;
-    const [high, low] = [light(over), light(under)].sort((a, b) => b - a);
-    const contrast = (high + 0.05) / (low + 0.05);
-    found.push([text.slice(0, 40), Math.round(100 * contrast) / 100]);
-  }
-  return found;
-}
-"""
-
-
-def write_everything() -> list[str]:
-    """Write a row of each kind that has a page; give the addresses."""
-    suite = write_suite(
-        [
-            {
-                "name": "A case",
-                "turns": [
-                    {
-                        "user": "Where is it? " * 30,
-                        "expected": "On its way. " * 60,
-                        "assertions": [{"type": "contains", "value": "w" * 200}],
-                    }
-                ],
-            }
-        ]
-    )
-    fixture = Fixture.objects.create(name="A shop with a long name " * 4, slug="a-shop")
-    call = ToolCall("entity.query", {"type": "order", "text": "x" * 120}, result={"total": 0})
-    grades = [
-        make_grade(passed=False, score=0.0, reason="Expected " + "y" * 200),
-        make_grade(family="judged", type="llm_judge", label="Judge: Stays polite"),
-    ]
-    run = make_run(["passed", "failed", "errored"], suite=suite, gates={"min_pass_rate": 0.9})
-    trial = make_trial(turns=2, calls=[call], expected="On its way. " * 60)
-    execution = make_execution(run, "talk", state="failed", trial=trial, grades=grades)
-    going_on = make_run(["running", "queued"], suite=suite)
-    pages: list[tuple[str, Any]] = [
-        ("evals_app_suite", suite),
-        ("evals_app_case", suite.cases.get()),
-        ("evals_app_run", run),
-        ("evals_app_run", going_on),
-        ("evals_app_execution", execution),
-        ("fixtures_app_fixture", fixture),
-        ("evals_app_agent", Agent.objects.get(slug="shop")),
-    ]
-    lists = [f"admin:{name}_changelist" for name in dict.fromkeys(name for name, _ in pages)]
-    return [
-        reverse("admin:index"),
-        reverse("admin:evals_app_suite_import"),
-        reverse("admin:evals_app_case_add"),
-        reverse("admin:evals_app_suite_cases", args=[suite.pk]),
-        reverse("admin:evals_app_suite_results", args=[suite.pk]),
-        *(reverse(f"admin:{name}_change", args=[row.pk]) for name, row in pages),
-        *map(reverse, lists),
-    ]
-
-
-def test_every_page_fits_a_phone_and_can_be_read_in_light_and_dark(
-    page: Page, live_server: LiveServer, admin_user: User, strangers: list[str]
-) -> None:
-    addresses = elsewhere(write_everything)
-    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    sign_in(page, live_server, admin_user)
-
-    too_wide, unreadable, looked_at = [], [], 0
-    for scheme, address in product(SCHEMES, addresses):
-        page.emulate_media(color_scheme=scheme)
-        page.goto(live_server.url + address)
-        expect(page.locator("html.dark")).to_have_count(int(scheme == "dark"))
-        for fold in page.locator("#content details:not([open]) > summary").all():
-            if fold.is_visible():
-                fold.click()
-        if page.evaluate("document.documentElement.scrollWidth") > PHONE["width"]:
-            too_wide.append(address)
-        contrasts = page.evaluate(CONTRASTS)
-        looked_at += len(contrasts)
-        unreadable += [(address, scheme, *text) for text in contrasts if text[1] < READABLE]
-
-    assert too_wide == []
-    assert unreadable == []
-    assert looked_at > 40 * len(addresses)

@@ -3,16 +3,14 @@
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evals_app.admin.comparing.side_by_side import side_by_side_url
 from evals_app.engine.record.trial import Trial
 from evals_app.models import Run, Transcript
 from tests.authored import client_who_may
-from tests.makers import make_execution, make_grade, make_run, make_suite, make_trial
+from tests.makers import make_execution, make_grade, make_run, make_trial
 
 pytestmark = pytest.mark.django_db
 
@@ -170,23 +168,6 @@ def test_conversations_need_both_rights(missing: str) -> None:
     url = side_by_side_url(CASE, runs=[run.pk, run.pk])
 
     assert client_who_may(*rights).get(url).status_code == 403
-
-
-def test_the_number_of_queries_does_not_depend_on_the_length(admin_client: Client) -> None:
-    suite = make_suite("long")
-    runs = [make_run({CASE: ["passed"] * 5}, suite=suite) for _ in range(2)]
-    for run in runs:
-        run.executions.get(trial=1).delete()
-        grades = [make_grade(number) for number in range(1, 31)]
-        make_execution(
-            run, CASE, position=0, trial=make_trial(turns=30), grades=grades, counts=False
-        )
-    shown(admin_client, *runs)
-
-    with CaptureQueriesContext(connection) as queries:
-        shown(admin_client, *runs, trials=(1, 1))
-
-    assert len(queries) == 7, [query["sql"][:120] for query in queries]
 
 
 def test_an_execution_links_to_its_previous_result_side_by_side(admin_client: Client) -> None:

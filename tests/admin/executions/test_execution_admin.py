@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -119,19 +118,6 @@ def test_a_number_that_no_row_can_have_finds_none(
     admin_client: Client, path: str, status: int
 ) -> None:
     assert admin_client.get(LIST + path).status_code == status
-
-
-@pytest.mark.parametrize("cases", [1, 15])
-def test_the_list_takes_the_same_queries_and_reads_no_transcript(
-    admin_client: Client, django_assert_num_queries: Callable[..., Any], cases: int
-) -> None:
-    make_run(["failed"] * cases)
-
-    # session, user, suites, keys of the page, its executions
-    with django_assert_num_queries(5) as captured:
-        admin_client.get(LIST)
-
-    assert not any("transcript" in query["sql"] for query in captured)
 
 
 # The page

@@ -4,12 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from benchmarks.pages import MAX_QUERIES
 from evals_app.models import Assertion, Case, Execution, GradeResult, Run, Suite, Transcript
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.regrading.start_regrade import regrade
@@ -261,23 +258,3 @@ def test_the_steadiness_of_judges_is_shown_beside_their_checks(
     (row,) = page["steadiness"]
     assert dict(row)["Gradings"] == "3"
     assert "3 of 3 gradings" in execution
-
-
-def test_no_page_of_it_takes_more_queries_than_are_allowed(admin_client: Client, run: Run) -> None:
-    mend()
-    again = graded_again(run, trials=2)
-    pages = [
-        page_of(again),
-        page_of(run),
-        page_of_execution(again.executions.get(case="case 2", trial=2)),
-        page_of_execution(run.executions.get(case="case 2")),
-    ]
-    taken: dict[str, int] = {}
-
-    for page in pages:
-        admin_client.get(page)  # what is remembered counts once
-        with CaptureQueriesContext(connection) as queries:
-            admin_client.get(page)
-        taken[page] = len(queries)
-
-    assert {page: count for page, count in taken.items() if count > MAX_QUERIES} == {}

@@ -113,10 +113,6 @@ def test_the_page_shows_what_a_run_covered_and_what_replaced_embeddings(
 @pytest.mark.parametrize(
     ("states", "held_s", "queries"),
     [
-        # Session, user, run, causes and checks, cases and how many of them, trials, what was made of it,
-        # settlements.
-        pytest.param(["failed", "errored"], 30, 10, id="ended"),
-        pytest.param(["failed", "errored"] * 10, 30, 10, id="ended, many"),
         # Session, user, run, leases, claimed rows, running, typical duration (two queries), reruns.
         pytest.param(["running"], 30, 10, id="open"),
         pytest.param(["running"] * 9, 30, 10, id="open, many"),

@@ -271,19 +271,6 @@ def test_a_made_up_cursor_is_refused(client: APIClient, text: str, status: int) 
     assert client.get("/api/runs/", {"cursor": cursor}).status_code == status
 
 
-def test_a_list_has_a_fixed_number_of_queries(
-    client: APIClient, django_assert_num_queries: Any
-) -> None:
-    for _ in range(5):
-        make_run(["passed", "failed"])
-
-    with django_assert_num_queries(2) as asked:  # the token, the page
-        client.get("/api/runs/")
-
-    assert "summary" not in asked[1]["sql"]
-    assert "COUNT" not in asked[1]["sql"]
-
-
 def test_a_run_that_has_ended_tells_its_cases_and_gates(client: APIClient) -> None:
     run = make_run({"Refund": ["passed", "failed"]}, gates={"min_score": 0.9})
 
