@@ -54,7 +54,7 @@ class Shouts(TextGrader):
 
     label: ClassVar[str] = "Reply shouts"
     in_words: ClassVar[str] = "The reply is in capital letters."
-    example: ClassVar[dict[str, Any]] = {}
+    example: ClassVar[dict[str, object]] = {}
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         if reply.isupper():
