@@ -1,6 +1,7 @@
 """What holds for the source as a whole: direction of imports, tables, commands, files."""
 
 import importlib.metadata
+import re
 import subprocess
 import sys
 import tomllib
@@ -161,10 +162,14 @@ def test_no_file_is_larger_than_a_megabyte() -> None:
     assert large == []
 
 
-def test_the_version_is_the_same_everywhere() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+def test_the_version_has_its_notes_and_its_databases() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    notes = (ROOT / "docs" / "upgrades.md").read_text()
+    databases = ROOT / "tests" / "migrations" / "databases" / __version__
 
-    assert project["version"] == __version__
+    assert re.search(rf"^## {re.escape(__version__)}, \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE)
+    assert f"\n### {__version__}\n" in notes
+    assert {"sqlite.sql", "postgresql.sql"} <= {file.name for file in databases.iterdir()}
 
 
 def test_unfold_is_pinned_to_the_release_that_our_templates_were_written_for() -> None:

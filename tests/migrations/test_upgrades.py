@@ -8,13 +8,12 @@ never change it again.
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.db import connections
-from django.db.backends.sqlite3.base import DatabaseWrapper
-from pytest_django.plugin import DjangoDbBlocker
 
 from evals_app.engine.record.trial import Trial
 from evals_app.formats.importing import SourceFile, read_files
@@ -25,34 +24,54 @@ from fixtures_app.library import fixture_specs
 from tests.migrations.stored import DATABASES
 
 
+def _sqlite(folder: Path, scratch: Path) -> dict[str, Any]:
+    name = scratch / "stored.sqlite3"
+    with sqlite3.connect(name) as database:
+        database.executescript((folder / "sqlite.sql").read_text())
+    database.close()
+    return {"ENGINE": "django.db.backends.sqlite3", "NAME": str(name), "OPTIONS": {}}
+
+
+def _postgresql(folder: Path) -> dict[str, Any]:
+    usual = connections["default"]
+    name = f"{usual.settings_dict['NAME']}_stored"
+    with usual.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {name}")
+        cursor.execute(f"CREATE DATABASE {name}")
+    stored = usual.copy("default")
+    stored.settings_dict |= {"NAME": name}
+    with stored.cursor() as cursor:
+        cursor.execute((folder / "postgresql.sql").read_text().replace("%", "%%"), ())
+    stored.close()
+    return {"NAME": name}
+
+
 @pytest.fixture(params=sorted(DATABASES.iterdir()), ids=lambda folder: folder.name)
 def release(
-    request: pytest.FixtureRequest, tmp_path: Path, django_db_blocker: DjangoDbBlocker
+    request: pytest.FixtureRequest, tmp_path: Path, transactional_db: None
 ) -> Iterator[Path]:
     """Let everything use the upgraded database of a release."""
     folder: Path = request.param
-    stored = tmp_path / "stored.sqlite3"
-    with sqlite3.connect(stored) as database:
-        database.executescript((folder / "database.sql").read_text())
-    database.close()
-    with django_db_blocker.unblock():
-        usual = connections["default"]
-        settings = usual.settings_dict | {
-            "ENGINE": "django.db.backends.sqlite3",
-            "NAME": str(stored),
-            "OPTIONS": {},
-        }
-        connections["default"] = DatabaseWrapper(settings, "default")
+    usual = connections["default"]
+    is_sqlite = usual.vendor == "sqlite"
+    settings = _sqlite(folder, tmp_path) if is_sqlite else _postgresql(folder)
+    connections["default"] = usual.copy("default")
+    connections["default"].settings_dict |= settings
+    ContentType.objects.clear_cache()
+    try:
+        call_command("migrate", verbosity=0)
+        yield folder
+    finally:
+        connections["default"].close()
+        connections["default"] = usual
         ContentType.objects.clear_cache()
-        try:
-            call_command("migrate", verbosity=0)
-            yield folder
-        finally:
-            connections["default"].close()
-            connections["default"] = usual
-            ContentType.objects.clear_cache()
+        if not is_sqlite:
+            with usual.cursor() as cursor:
+                cursor.execute(f"DROP DATABASE {settings['NAME']}")
 
 
+@pytest.mark.both
+@pytest.mark.django_db(transaction=True)
 def test_an_upgraded_database_is_read_as_it_was_written(release: Path) -> None:
     files = [SourceFile(path.name, path.read_bytes()) for path in sorted(release.glob("*.yaml"))]
     written = read_files(files, find=SiblingFiles.of([release], root=release).find)

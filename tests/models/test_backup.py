@@ -59,7 +59,7 @@ def test_a_copy_of_sqlite_that_is_made_while_rows_are_written_is_restored(machin
     (data / "secret_key").write_text("secret")
     with closing(sqlite3.connect(file)) as database:
         database.execute("PRAGMA journal_mode=WAL")
-        database.executescript((DATABASES / "0.1.0" / "database.sql").read_text())
+        database.executescript((DATABASES / "0.1.0" / "sqlite.sql").read_text())
     is_busy, is_over = threading.Event(), threading.Event()
 
     def write() -> None:

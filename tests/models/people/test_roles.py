@@ -1,15 +1,11 @@
 """The roles of every site: what they may do, and that they stay so."""
 
 import re
-from importlib import import_module
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import Group, Permission, User
 from django.core.management import call_command
-from django.db import connection
 
 from evals_app.models.people.roles import BUILT_IN, EVERYTHING, ROLES, Role
 
@@ -78,13 +74,3 @@ def test_a_migration_restores_the_roles_and_leaves_other_groups_alone() -> None:
     )
     assert Group.objects.filter(name="Author").exists()
     assert own.permissions.count() == before
-
-
-def test_a_group_of_that_name_from_before_keeps_its_people_and_rights() -> None:
-    old = Group.objects.get(name="Viewer")
-    migration: Any = import_module("evals_app.migrations.0006_people")
-
-    migration.free_the_names(apps, SimpleNamespace(connection=connection))
-
-    old.refresh_from_db()
-    assert old.name not in BUILT_IN
