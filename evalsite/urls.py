@@ -3,17 +3,18 @@
 from importlib import import_module
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import URLPattern, include, path
 from django.views.generic import RedirectView
 
 from evalsite.metrics import metrics
 
 # Our own pages alone, not those that other applications would add by `autodiscover`: a schedule of
 # django-q2 runs any function that it names, so its page would allow code execution.
+pages: list[URLPattern] = []
 for application in ("evals_app", "fixtures_app"):
     import_module(f"{application}.admin")
-# Before Django's, one of which matches everything else.
-pages = import_module("evals_app.admin.urls").urlpatterns
+    # Before Django's, one of which matches everything else.
+    pages += import_module(f"{application}.admin.urls").urlpatterns
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),

@@ -1,8 +1,16 @@
 """Addresses of the pages that belong to no form or list of Django's admin, room by room."""
 
+from evals_app.admin.agents.urls import urlpatterns as agents
+from evals_app.admin.checks.urls import urlpatterns as checks
 from evals_app.admin.comparing.urls import urlpatterns as comparing
 from evals_app.admin.history.urls import urlpatterns as history
+from evals_app.admin.importing.urls import urlpatterns as importing
 from evals_app.admin.regrading.urls import urlpatterns as regrading
 from evals_app.admin.runs.urls import urlpatterns as runs
+from evals_app.admin.starting.urls import urlpatterns as starting
+from evals_app.admin.suites.urls import urlpatterns as suites
 
-urlpatterns = [*comparing, *history, *regrading, *runs]
+urlpatterns = [
+    *(agents + checks + comparing + history + importing),
+    *(regrading + runs + starting + suites),
+]

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
@@ -23,7 +23,6 @@ from fixtures_app.admin.fixture_rows import (
     RelationForm,
     RelationFormSet,
 )
-from fixtures_app.admin.trying import try_page
 from fixtures_app.editing.duplicating import Duplicating, free_name
 from fixtures_app.editing.editor import VersionedForm
 from fixtures_app.editing.rows import RowsInline
@@ -112,14 +111,6 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
 
     class Media:
         js = ["fixtures_app/fixture_editor.js", "fixtures_app/sheets.js", "fixtures_app/grid.js"]
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.try_out)
-        return [path("<int:pk>/try/", view, name="fixtures_app_fixture_try"), *super().get_urls()]
-
-    def try_out(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Search the texts, or call a tool."""
-        return try_page(self, request, pk)
 
     def has_copy_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
         return self.has_add_permission(request) and self.has_view_permission(request)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.contrib.admin.options import ModelAdmin
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -116,11 +116,11 @@ def _open_world(fixture: Fixture, schemas: Schemas) -> ToolWorld:
     return ToolWorld([fixture.to_spec()], schemas, clock=timezone.now().isoformat())
 
 
-def try_page(page: ModelAdmin, request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the page on which a fixture is tried, with the result of a call."""
-    fixture = get_object_or_404(Fixture.objects.with_everything(), pk=pk)
-    if not page.has_view_permission(request, fixture):
+def try_fixture(request: HttpRequest, pk: int) -> HttpResponse:
+    """Search the texts of a fixture, or call a tool on a copy of it."""
+    if not admin.site.get_model_admin(Fixture).has_view_permission(request):
         raise PermissionDenied
+    fixture = get_object_or_404(Fixture.objects.with_everything(), pk=pk)
     schemas = known_schemas()
     asked = request.POST.get("tool") or request.GET.get("tool", SEARCH)
     tool = TOOLS.get(asked, TOOLS[SEARCH])
@@ -130,8 +130,8 @@ def try_page(page: ModelAdmin, request: HttpRequest, pk: int) -> HttpResponse:
     form = ToolForm(tool, schemas, entities, request.POST if request.method == "POST" else None)
     ids = relations if tool.name == "relation.delete" else entities
     context = {
-        **page.admin_site.each_context(request),
-        "opts": page.opts,
+        **admin.site.each_context(request),
+        "opts": Fixture._meta,  # noqa: SLF001 - documented
         "original": fixture,
         "title": f"Try {fixture.name}",
         "tool": tool,

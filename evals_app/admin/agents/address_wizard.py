@@ -10,29 +10,28 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import URLPattern, path, reverse
-from django.utils.decorators import method_decorator
+from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
 from pydantic import ValidationError
-from unfold.admin import ModelAdmin
 
 from evals_app.admin.agents.address_forms import AddressForm, PlacesForm
-from evals_app.admin.agents.starting_cards import START, STARTING_POINTS, cards
+from evals_app.admin.agents.starting_cards import DRAFT, START, cards
 from evals_app.admin.conversation.transcripts import TurnLine, turn_lines
-from evals_app.admin.kit.permissions import requires
+from evals_app.admin.kit.pages import page_context
+from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.agents.external.asking import ask_once, send_once
 from evals_app.engine.basics.errors import AgentError, ConfigurationError
 from evals_app.engine.record.trial import Trial
 from evals_app.engine.specs.agent_spec import HttpAgent
+from evals_app.models import Agent
 from evals_app.requests.throttles import AgentTests, in_minutes
-from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.ground.storable import storable
 from fixtures_app.ground.spec_errors import messages_of
 
-_DRAFT = "agent-from-address"  # key of the session
 EXAMPLE_REQUEST = """curl https://agent.example.org/chat \\
   -H 'Content-Type: application/json' \\
   -H 'X-Tenant: acme' \\
@@ -70,67 +69,49 @@ def _draft(form: AddressForm, places: PlacesForm) -> dict[str, Any]:
     return {"name": written.pop("agent"), **written, **parts}
 
 
-class AddressPages(ModelAdmin):
-    """Lets people begin an agent with a starting point, or with what they paste."""
+@permission_required("evals_app.add_agent", raise_exception=True)
+@sensitive_post_parameters("request")
+def from_address(request: HttpRequest) -> HttpResponse:
+    """Read what a person pastes, ask the agent, and open the page that adds it."""
+    page = _Page(AddressForm(request.POST if request.method == "POST" else None))
+    if page.form.is_bound:
+        _proceed(request, page)
+    if page.places is not None and page.places.is_valid() and "use" in request.POST:
+        request.session[DRAFT] = _draft(page.form, page.places)
+        for note in (*page.form.notes(), *page.places.notes()):
+            messages.info(request, note)
+        return redirect(f"{reverse('admin:evals_app_agent_add')}?{START}=address")
+    context = page_context(request, Agent) | {
+        "title": "My agent has an address",
+        "page": page,
+        "can_test": may_run(request),
+        "example_request": EXAMPLE_REQUEST,
+        "example_reply": EXAMPLE_REPLY,
+        "cards": cards(request),
+    }
+    response = render(request, "admin/evals_app/agents/address.html", context)
+    if page.retry_after:
+        response.status_code = 429
+        response.headers["Retry-After"] = page.retry_after
+    return response
 
-    has_test_permission = requires(*RUNNING)
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.from_address)
-        return [path("from-address/", view, name="evals_app_agent_address"), *super().get_urls()]
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        chosen = request.GET.get(START, "")
-        if chosen == "address":
-            return dict(request.session.get(_DRAFT, {}))
-        if point := STARTING_POINTS.get(chosen):
-            return dict(point.initial)
-        return super().get_changeform_initial_data(request)
-
-    @method_decorator(sensitive_post_parameters("request"))
-    def from_address(self, request: HttpRequest) -> HttpResponse:
-        """Read what a person pastes, ask the agent, and open the page that adds it."""
-        if not self.has_add_permission(request):
-            raise PermissionDenied
-        page = _Page(AddressForm(request.POST if request.method == "POST" else None))
-        if page.form.is_bound:
-            self._proceed(request, page)
-        if page.places is not None and page.places.is_valid() and "use" in request.POST:
-            request.session[_DRAFT] = _draft(page.form, page.places)
-            for note in (*page.form.notes(), *page.places.notes()):
-                messages.info(request, note)
-            return redirect(f"{reverse('admin:evals_app_agent_add')}?{START}=address")
-        context = self.admin_site.each_context(request) | {
-            "opts": self.opts,
-            "title": "My agent has an address",
-            "page": page,
-            "can_test": self.has_test_permission(request),
-            "example_request": EXAMPLE_REQUEST,
-            "example_reply": EXAMPLE_REPLY,
-            "cards": cards(request),
-        }
-        response = render(request, "admin/evals_app/agents/address.html", context)
-        if page.retry_after:
-            response.status_code = 429
-            response.headers["Retry-After"] = page.retry_after
-        return response
-
-    def _proceed(self, request: HttpRequest, page: _Page) -> None:
-        """Perform the action of the pressed button if the pasted text is valid."""
-        posted: Any = request.POST
-        if {"send", "test"} & posted.keys() and not self.has_test_permission(request):
-            raise PermissionDenied
-        if page.form.is_valid() and "send" in posted and _may_ask(request, page):
-            _send(page)
-        has_chosen = "chosen" in posted
-        if not page.form.is_valid() or (page.problem and not has_chosen):
-            return
-        page.places = PlacesForm(page.form, posted if has_chosen else None)
-        if has_chosen and not page.places.is_valid():
-            page.places = PlacesForm(page.form)
-            page.is_changed = True
-        elif "test" in posted and _may_ask(request, page):
-            _test(page, page.places)
+def _proceed(request: HttpRequest, page: _Page) -> None:
+    """Perform the action of the pressed button if the pasted text is valid."""
+    posted: Any = request.POST
+    if {"send", "test"} & posted.keys() and not may_run(request):
+        raise PermissionDenied
+    if page.form.is_valid() and "send" in posted and _may_ask(request, page):
+        _send(page)
+    has_chosen = "chosen" in posted
+    if not page.form.is_valid() or (page.problem and not has_chosen):
+        return
+    page.places = PlacesForm(page.form, posted if has_chosen else None)
+    if has_chosen and not page.places.is_valid():
+        page.places = PlacesForm(page.form)
+        page.is_changed = True
+    elif "test" in posted and _may_ask(request, page):
+        _test(page, page.places)
 
 
 def _may_ask(request: HttpRequest, page: _Page) -> bool:

@@ -6,30 +6,30 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.safestring import SafeString
 from pydantic import ValidationError
-from unfold.decorators import display
+from unfold.decorators import action, display
 from unfold.widgets import (
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
 )
 
 from evals_app.admin.agents import agent_parts
-from evals_app.admin.agents.address_wizard import AddressPages
 from evals_app.admin.agents.agent_fields import HeaderLines, permitted_help
 from evals_app.admin.agents.agent_parts import column_of, names_of
 from evals_app.admin.agents.agent_rules import RULE_ROWS, RuleRow
 from evals_app.admin.agents.agent_tools import TOOL_ROWS, ToolRow
 from evals_app.admin.agents.copies import copy_agent
-from evals_app.admin.agents.playground import PlaygroundPages
-from evals_app.admin.agents.starting_cards import cards
+from evals_app.admin.agents.playground import TALKING
+from evals_app.admin.agents.starting_cards import cards, starting_values
 from evals_app.admin.history.trends import MAX_SUITES, suites_of, trend_of
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.lines import TextLines
 from evals_app.admin.kit.model_choices import ModelInput
 from evals_app.admin.kit.permissions import requires
 from evals_app.admin.kit.spec_form import SpecForm, explain_errors, field_of
-from evals_app.admin.starting.run_suites import RunsSuitesOfAgent
+from evals_app.admin.starting.run_suites import RUNNING_SUITES, run_suites_url
 from evals_app.engine.basics.template import statements, without_foreign
 from evals_app.engine.specs.agent_spec import (
     DRIVERS,
@@ -41,7 +41,7 @@ from evals_app.engine.specs.agent_spec import (
 from evals_app.engine.specs.base_spec import PREFIXES
 from evals_app.formats.foreign.prompt_variables import foreign_statement, foreign_variable
 from evals_app.formats.reading.problems import Loc
-from evals_app.models import Agent
+from evals_app.models import Agent, Suite
 from evals_app.models.authored.agents import AGENT
 from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.editor import Editor, VersionedForm
@@ -215,7 +215,7 @@ def _readonly_value(agent: Agent, name: str) -> SafeString:
 
 
 @admin.register(Agent)
-class AgentAdmin(AddressPages, PlaygroundPages, Duplicating, RunsSuitesOfAgent, Editor):
+class AgentAdmin(Duplicating, Editor):
     """Agents: what is tested."""
 
     form = AgentForm
@@ -300,6 +300,30 @@ class AgentAdmin(AddressPages, PlaygroundPages, Duplicating, RunsSuitesOfAgent, 
     class Media:
         js = ["evals_app/agents/agent_editor.js"]
         css = {"all": ["evals_app/conversation/review.css"]}
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return starting_values(request) or super().get_changeform_initial_data(request)
+
+    has_talk_permission = requires(*TALKING)
+    has_suites_permission = requires(*RUNNING_SUITES)
+
+    @action(description="Talk to it", icon="forum", url_path="talk-to-it", permissions=["talk"])
+    def talk_to_it(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return redirect("admin:evals_app_agent_talk", object_id)
+
+    @action(
+        description="Run its suites",
+        icon="play_arrow",
+        url_path="run-suites",
+        permissions=["suites"],
+    )
+    def run_its_suites(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        agent = get_object_or_404(Agent, pk=object_id)
+        suites = Suite.objects.current().filter(agent=agent)
+        if not suites.exists():
+            messages.warning(request, "No suite tests this agent.")
+            return redirect("admin:evals_app_agent_change", agent.pk)
+        return redirect(run_suites_url(suites))
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any

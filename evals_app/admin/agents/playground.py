@@ -6,17 +6,16 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.core.exceptions import PermissionDenied
+from django.contrib import admin
+from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from unfold.admin import ModelAdmin
-from unfold.decorators import action
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from evals_app.admin.conversation.transcripts import TurnLine, readable_trial, turn_lines
-from evals_app.admin.kit.permissions import requires
+from evals_app.admin.kit.pages import page_context
 from evals_app.admin.kit.presentation import tokens
 from evals_app.admin.runs.run_progress import running_line
 from evals_app.engine.basics.template import plain
@@ -31,6 +30,7 @@ from evals_app.runs.starting.freeze import CannotStartError
 from fixtures_app.models import Fixture
 
 MAX_MESSAGES = 50
+TALKING = (*RUNNING, "evals_app.view_agent")
 _MAX_CHARS = 20_000
 
 
@@ -155,66 +155,47 @@ def _total(numbers: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(numbers) else None
 
 
-class PlaygroundPages(ModelAdmin):
-    """Lets people talk to a saved agent."""
-
-    has_talk_permission = requires(*RUNNING, "evals_app.view_agent")
-
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        return [
-            path("<int:pk>/talk/", wrap(self.talk), name="evals_app_agent_talk"),
-            path(
-                "<int:pk>/talk/live/", never_cache(self.talk_live), name="evals_app_agent_talk_live"
-            ),
-            *super().get_urls(),
-        ]
-
-    @action(description="Talk to it", icon="forum", url_path="talk-to-it", permissions=["talk"])
-    def talk_to_it(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return redirect("admin:evals_app_agent_talk", object_id)
-
-    def talk(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show the conversation, and send the next message."""
-        if not self.has_talk_permission(request):
-            raise PermissionDenied
-        agent = get_object_or_404(Agent, pk=pk)
-        talk = Playground(request, agent)
-        here = reverse("admin:evals_app_agent_talk", args=[agent.pk])
-        if request.method == "POST" and "reset" in request.POST:
-            talk.forget()
-            return redirect(here)
-        lines = talk.lines()
-        posted = request.POST if request.method == "POST" else None
-        form = PlaygroundForm(
-            request, agent, posted, initial={"fixture": talk.state.get("fixture")}
-        )
-        if posted is not None and _send(request, agent, form, talk, lines):
-            return redirect(here)
-        context = self.admin_site.each_context(request) | {
-            "opts": self.opts,
-            "title": f"Talk to {agent}",
-            "agent": agent,
-            "form": form,
-            "is_paid": not agent.is_scripted,
-            "is_outside": agent.driver in OUTSIDE,
-            **_conversation(lines),
-        }
-        return render(request, "admin/evals_app/agents/playground/page.html", context)
-
-    def talk_live(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return the conversation while a reply is awaited."""
-        if not (self.admin_site.has_permission(request) and self.has_talk_permission(request)):
-            return HttpResponse(status=403, headers={"HX-Refresh": "true"})
-        agent = get_object_or_404(Agent, pk=pk)
-        context = _conversation(Playground(request, agent).lines()) | {
-            "agent": agent,
-            "is_poll": True,
-        }
-        return render(request, "admin/evals_app/agents/playground/live.html", context)
+@permission_required(TALKING, raise_exception=True)
+def talk(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the conversation, and send the next message."""
+    agent = get_object_or_404(Agent, pk=pk)
+    playground = Playground(request, agent)
+    here = reverse("admin:evals_app_agent_talk", args=[agent.pk])
+    if request.method == "POST" and "reset" in request.POST:
+        playground.forget()
+        return redirect(here)
+    lines = playground.lines()
+    posted = request.POST if request.method == "POST" else None
+    form = PlaygroundForm(
+        request, agent, posted, initial={"fixture": playground.state.get("fixture")}
+    )
+    if posted is not None and _send(request, agent, form, playground, lines):
+        return redirect(here)
+    context = page_context(request, Agent) | {
+        "title": f"Talk to {agent}",
+        "agent": agent,
+        "form": form,
+        "is_paid": not agent.is_scripted,
+        "is_outside": agent.driver in OUTSIDE,
+        **_conversation(lines),
+    }
+    return render(request, "admin/evals_app/agents/playground/page.html", context)
 
 
-def _conversation(lines: Sequence[PlaygroundMessage]) -> dict[str, Any]:
+@never_cache
+def talk_live(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return the conversation while a reply is awaited."""
+    if not (admin.site.has_permission(request) and request.user.has_perms(TALKING)):
+        return HttpResponse(status=403, headers={"HX-Refresh": "true"})
+    agent = get_object_or_404(Agent, pk=pk)
+    context = _conversation(Playground(request, agent).lines()) | {
+        "agent": agent,
+        "is_poll": True,
+    }
+    return render(request, "admin/evals_app/agents/playground/live.html", context)
+
+
+def _conversation(lines: Sequence[PlaygroundMessage]) -> dict[str, object]:
     is_open = any(line.is_open for line in lines)
     return {
         "lines": lines,

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 START = "start"  # the parameter of the address
+DRAFT = "agent-from-address"  # key of the session
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,14 @@ STARTING_POINTS: Mapping[str, StartingPoint] = {
         },
     ),
 }
+
+
+def starting_values(request: HttpRequest) -> dict[str, Any]:
+    """Return what the chosen starting point, or the wizard, fills into a new agent."""
+    chosen = request.GET.get(START, "")
+    if chosen == "address":
+        return dict(request.session.get(DRAFT, {}))
+    return dict(STARTING_POINTS[chosen].initial) if chosen in STARTING_POINTS else {}
 
 
 def cards(request: HttpRequest) -> list[dict[str, Any]]:

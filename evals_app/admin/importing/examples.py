@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.text import get_text_list
+from django.views.decorators.http import require_POST
 
 from evals_app.admin.kit.presentation import plural
 from evals_app.formats.reading.problems import FormatError
@@ -30,6 +31,7 @@ def may_load_examples(request: HttpRequest) -> bool:
     return EXAMPLES.is_dir() and Rights.of(request.user).may_add_everything()
 
 
+@require_POST
 def load_examples(request: HttpRequest) -> HttpResponse:
     """Import the examples."""
     if not may_load_examples(request):

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
+from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.views.decorators.http import require_GET
 from pydantic import ValidationError
 
 from evals_app.library.exporting.downloads import Download, download, download_fixture
@@ -30,10 +31,10 @@ def sees_providers(request: HttpRequest) -> bool:
     return request.user.has_perm("evals_app.view_provider")
 
 
+@require_GET
+@permission_required(VIEWING_EVERYTHING, raise_exception=True)
 def export_everything(request: HttpRequest) -> HttpResponse:
     """Download all suites, agents, fixtures and providers for another import."""
-    if not may_export_everything(request):
-        raise PermissionDenied
     return send(
         request,
         lambda: download("evalwell", has_providers=sees_providers(request)),
@@ -41,10 +42,10 @@ def export_everything(request: HttpRequest) -> HttpResponse:
     )
 
 
+@require_GET
+@permission_required("fixtures_app.view_fixture", raise_exception=True)
 def export_fixture(request: HttpRequest, slug: str) -> HttpResponse:
     """Download a fixture with its entity types."""
-    if not request.user.has_perm("fixtures_app.view_fixture"):
-        raise PermissionDenied
     return send(
         request,
         lambda: download_fixture(slug),

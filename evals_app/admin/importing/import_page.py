@@ -11,22 +11,27 @@ from typing import Any
 from django.contrib import messages
 from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils.crypto import get_random_string
+from django.views.decorators.http import require_GET, require_POST
 
 from evals_app.admin.importing.exporting import attachment, may_export_everything
 from evals_app.admin.importing.import_changes import count_by_kind
 from evals_app.admin.importing.import_forms import ColumnsForm, ImportForm, MissingAgentForm
 from evals_app.admin.importing.import_preview import Preview, preview
+from evals_app.admin.kit.pages import page_context
+from evals_app.admin.kit.permissions import refused_upload
 from evals_app.engine.specs.files import media_type
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile
+from evals_app.formats.reading.parsed_file import MAX_BYTES
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.formats.tables import DIALECT as TABLES
 from evals_app.formats.tables.chosen import UnknownColumn
 from evals_app.formats.tables.guide import guides_of
 from evals_app.formats.tables.separated import read_csv
+from evals_app.formats.tables.table import NO_NAME, Table, cell_name
 from evals_app.library.changes.import_report import ImportReport
 from evals_app.library.exporting.downloads import Download
 from evals_app.library.importing.file_import import (
@@ -38,6 +43,7 @@ from evals_app.library.importing.file_import import (
 from evals_app.library.importing.rights import Rights
 from evals_app.library.importing.uploads import MAX_UNPACKED_BYTES, Upload, unpack
 from evals_app.models import Suite
+from evals_app.requests.throttles import Uploads, in_minutes
 
 _LISTS = {
     "suite": "evals_app_suite",
@@ -47,6 +53,8 @@ _LISTS = {
     "entity type": "fixtures_app_entitytype",
 }
 _KEPT_S = 24 * 3600
+_WRITING_FIXTURES = ("fixtures_app.add_fixture", "fixtures_app.change_fixture")
+_MAX_FAULTS = 5  # of cells of a sheet
 _NO_FILE = Problem("", 0, 0, "", "", "Choose at least one file, or paste text.")
 _TOO_LARGE = Problem(
     *("", 0, 0, "", ""),
@@ -103,8 +111,11 @@ class CheckedFiles:
         return {**self.upload.beside, **{file.path: file.content for file in self.upload.files}}
 
 
-def import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+def import_page(request: HttpRequest) -> HttpResponse:
     """Show the form, check uploads, and import what was checked."""
+    context = page_context(request, Suite)
+    if request.method == "POST" and (too_many := refused_upload(request, context)):
+        return too_many
     page = _Page(request, context, Rights.of(request.user))
     page.rights.require_some()
     acts = {"import": page.import_kept, "kept": page.assign, "columns": page.choose_columns}
@@ -123,6 +134,7 @@ def import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     return page.look(form, CheckedFiles(upload, agent.slug if agent else None))
 
 
+@require_GET
 def sample_to_fill_in(request: HttpRequest) -> HttpResponse:
     """Download the sample of a spreadsheet as a workbook."""
     from evals_app.formats.tables.workbook_writing import write_workbook  # noqa: PLC0415 - loads openpyxl
@@ -259,3 +271,41 @@ def _keep(request: HttpRequest, checked: CheckedFiles) -> str:
 def _load_checked(request: HttpRequest, token: str) -> CheckedFiles | None:
     kept, checked = cache.get(_cache_key(request)) or ("", None)
     return checked if kept == token else None
+
+
+# The first sheet of a workbook, for the grids of test data; nothing is stored.
+
+
+@require_POST
+def read_first_sheet(request: HttpRequest) -> JsonResponse:
+    """Return the rows of the first visible sheet of `file`, or what is wrong with it."""
+    from evals_app.formats.tables.workbook import read_xlsx  # noqa: PLC0415 - loads openpyxl
+
+    if not any(map(request.user.has_perm, _WRITING_FIXTURES)):
+        raise PermissionDenied
+    rate = Uploads()
+    if not rate.allow_request(request, None):
+        again = in_minutes(rate.wait() or 1)
+        problem = f"You have uploaded more within an hour than this site allows. Try again {again}."
+        headers = {"Retry-After": rate.retry_after}
+        return JsonResponse({"problem": problem}, status=429, headers=headers)
+    file = request.FILES.get("file")
+    if file is None:
+        return JsonResponse({"problem": "Choose a file."}, status=400)
+    try:
+        table = read_xlsx(file.name or "", file.read(MAX_BYTES + 1))
+    except FormatError as error:
+        return JsonResponse({"problem": error.problems[0].message})
+    return _first_sheet(table)
+
+
+def _first_sheet(table: Table) -> JsonResponse:
+    name, rows = next(iter(table.data.items()), (NO_NAME, []))
+    faults = [
+        f"{cell_name((NO_NAME, *place))}: {message}"
+        for (sheet, *place), message in table.faults.items()
+        if sheet == name
+    ]
+    if faults:
+        return JsonResponse({"problem": " ".join(faults[:_MAX_FAULTS])})
+    return JsonResponse({"rows": [row for row in rows if any(map(str.strip, row))]})

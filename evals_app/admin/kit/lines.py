@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.urls import reverse_lazy
 
 from fixtures_app.editing.json_field import read_json
 from fixtures_app.ground.json_data import canonical
@@ -260,6 +261,13 @@ def keyed_lines(lines: TypedLines, label: str) -> Iterable[tuple[int, str, Line]
             raise ValidationError(f"Line {number}: {key} appears twice.")
         seen.add(key)
         yield number, key, line
+
+
+# Asked for when a person goes to the field: a page itself need not read the tags of all cases.
+OFFERS_TAGS: dict[str, Any] = {
+    "data-tags": reverse_lazy("admin:evals_app_tags"),
+    "autocomplete": "off",
+}
 
 
 class TagsField(forms.CharField):

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 from django import forms
 from pydantic import BaseModel, ValidationError
 
+from evals_app.admin.kit.lines import OFFERS_TAGS
 from evals_app.admin.kit.quantities import quantity
-from evals_app.admin.kit.tag_choices import OFFERS_TAGS
 from evals_app.engine.specs.base_spec import mark_of
 from evals_app.formats.reading.explain import explain
 from evals_app.formats.reading.problems import Loc, Problem

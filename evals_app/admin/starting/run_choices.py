@@ -17,10 +17,9 @@ from unfold.widgets import (
 )
 
 from evals_app.admin.kit.choices import Choices
-from evals_app.admin.kit.lines import TagsField
+from evals_app.admin.kit.lines import OFFERS_TAGS, TagsField
 from evals_app.admin.kit.model_choices import known_models
 from evals_app.admin.kit.presentation import agent_label
-from evals_app.admin.kit.tag_choices import OFFERS_TAGS
 from evals_app.models import Agent
 from evals_app.models.fields.money import PLACES
 from evals_app.runs.starting.select import Variant

@@ -3,27 +3,26 @@
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
-from unfold.admin import ModelAdmin
-from unfold.decorators import action
 
 from evals_app.admin.kit.choices import Choices
-from evals_app.admin.kit.permissions import requires
+from evals_app.admin.kit.pages import page_context
 from evals_app.admin.kit.presentation import plural
 from evals_app.admin.starting.run_choices import RunChoices
 from evals_app.admin.starting.run_dialog import runs_url, size_sentence, try_start_runs
-from evals_app.models import Agent, Suite
+from evals_app.models import Suite
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.starting.select import RunPart
 
 MAX_SUITES = 100
+RUNNING_SUITES = (*RUNNING, "evals_app.view_suite")
 
 
 class RunSuitesForm(RunChoices):
@@ -67,7 +66,49 @@ class RunSuitesForm(RunChoices):
         return size_sentence(suites, self, by=self._by) + (skipped if left_out else "")
 
 
-_MAY_RUN = requires(*RUNNING, "evals_app.view_suite")
+def run_suites_url(suites: QuerySet[Suite]) -> str:
+    """Return the address of the page that runs these suites."""
+    keys = suites.order_by("pk").values_list("pk", flat=True)[: MAX_SUITES + 1]
+    query = urlencode({"suites": list(keys)}, doseq=True)
+    return f"{reverse('admin:evals_app_suite_run_suites')}?{query}"
+
+
+@permission_required(RUNNING_SUITES, raise_exception=True)
+def run_suites(request: HttpRequest) -> HttpResponse:
+    """Ask which suites to run, and start all of them or none."""
+    posted = request.POST if request.method == "POST" else None
+    form = RunSuitesForm(request, posted, initial=_requested_choices(request))
+    if form.is_valid():
+        if suites := form.matching():
+            if runs := try_start_runs(request, suites, form):
+                messages.success(request, f"{plural(len(runs), 'run')} started.")
+                return redirect(runs_url(runs))
+        else:
+            messages.error(request, "Nothing was started: no case matches.")
+    context = page_context(request, Suite) | {
+        "title": "Run suites",
+        "form": form,
+        "size_url": reverse("admin:evals_app_suite_suites_size"),
+    }
+    return render(request, "admin/evals_app/starting/run_suites.html", context)
+
+
+@require_GET
+@permission_required(RUNNING_SUITES, raise_exception=True)
+def suites_size(request: HttpRequest) -> HttpResponse:
+    """Return the size and price of the chosen runs."""
+    sentence = RunSuitesForm(request, request.GET).sentence()
+    return HttpResponse(sentence, content_type="text/plain")
+
+
+@require_GET
+@permission_required(RUNNING, raise_exception=True)
+def run_size(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return how many conversations the dialog of a suite would start, and their price."""
+    form = RunChoices(request.GET)
+    form.offer(request)
+    sentence = size_sentence([get_object_or_404(Suite, pk=pk)], form, by=request.user.pk)
+    return HttpResponse(sentence, content_type="text/plain")
 
 
 def _requested_choices(request: HttpRequest) -> dict[str, Any]:
@@ -75,88 +116,3 @@ def _requested_choices(request: HttpRequest) -> dict[str, Any]:
     keys = request.GET.getlist("suites")
     every = Suite.objects.current().values_list("pk", flat=True)
     return {"suites": keys or list(every), "tags": request.GET.getlist("tags")}
-
-
-def _run_url(suites: QuerySet[Suite]) -> str:
-    """Return the address of the page that runs these suites."""
-    keys = suites.order_by("pk").values_list("pk", flat=True)[: MAX_SUITES + 1]
-    query = urlencode({"suites": list(keys)}, doseq=True)
-    return f"{reverse('admin:evals_app_suite_run_suites')}?{query}"
-
-
-class RunsSuitesOfAgent(ModelAdmin):
-    """Lets people run all suites of an agent from its page."""
-
-    actions_detail = ["run_its_suites"]
-
-    has_suites_permission = _MAY_RUN
-
-    @action(
-        description="Run its suites",
-        icon="play_arrow",
-        url_path="run-suites",
-        permissions=["suites"],
-    )
-    def run_its_suites(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        agent = get_object_or_404(Agent, pk=object_id)
-        suites = Suite.objects.current().filter(agent=agent)
-        if not suites.exists():
-            messages.warning(request, "No suite tests this agent.")
-            return redirect("admin:evals_app_agent_change", agent.pk)
-        return redirect(_run_url(suites))
-
-
-class RunsSuites(ModelAdmin):
-    """Lets people run several suites: from the list, and from the page of an agent."""
-
-    has_run_permission = requires(*RUNNING)
-    has_suites_permission = _MAY_RUN
-
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        size = require_GET(self.suites_size)
-        return [
-            path("run/", wrap(self.run_suites), name="evals_app_suite_run_suites"),
-            path("run/size/", wrap(size), name="evals_app_suite_suites_size"),
-            *super().get_urls(),
-        ]
-
-    @action(
-        description="Run suites", icon="play_arrow", url_path="run-some", permissions=["suites"]
-    )
-    def run_some(self, request: HttpRequest) -> HttpResponse:
-        return redirect("admin:evals_app_suite_run_suites")
-
-    @admin.action(description="Run", permissions=["suites"])
-    def run_ticked(self, request: HttpRequest, queryset: QuerySet[Suite]) -> HttpResponse:
-        return redirect(_run_url(queryset))
-
-    def run_suites(self, request: HttpRequest) -> HttpResponse:
-        """Ask which suites to run, and start all of them or none."""
-        if not self.has_suites_permission(request):
-            raise PermissionDenied
-        posted = request.method == "POST"
-        form = RunSuitesForm(
-            request, request.POST if posted else None, initial=_requested_choices(request)
-        )
-        if posted and form.is_valid():
-            if suites := form.matching():
-                if runs := try_start_runs(request, suites, form):
-                    messages.success(request, f"{plural(len(runs), 'run')} started.")
-                    return redirect(runs_url(runs))
-            else:
-                messages.error(request, "Nothing was started: no case matches.")
-        context = self.admin_site.each_context(request) | {
-            "opts": self.opts,
-            "title": "Run suites",
-            "form": form,
-            "size_url": reverse("admin:evals_app_suite_suites_size"),
-        }
-        return render(request, "admin/evals_app/starting/run_suites.html", context)
-
-    def suites_size(self, request: HttpRequest) -> HttpResponse:
-        """Return the size and price of the chosen runs."""
-        if not self.has_suites_permission(request):
-            raise PermissionDenied
-        sentence = RunSuitesForm(request, request.GET).sentence()
-        return HttpResponse(sentence, content_type="text/plain")

@@ -53,16 +53,18 @@ def _confirm_button(what: str, icon: str, text: str) -> Any:
     return action(**named, permissions=["archive"], dialog=dialog)
 
 
+def useless_action(suite: Suite) -> str:
+    """Return the last part of the address of the button that makes no sense for this suite."""
+    # Permissions are checked before the suite is loaded, so this is not one.
+    return "restore" if suite.archived_at is None else "archive"
+
+
 class Archiving(ModelAdmin):
     """Lets people archive and restore suites, from the list and from a suite's own page."""
 
     actions = ["archive", "restore"]
 
     has_archive_permission = requires("evals_app.change_suite")
-
-    def useless_action(self, suite: Suite) -> str:
-        # Permissions are checked before the suite is loaded, so this is not one.
-        return "restore" if suite.archived_at is None else "archive"
 
     @admin.action(description="Archive", permissions=["archive"])
     def archive(self, request: HttpRequest, queryset: SuiteQuerySet) -> None:

@@ -1,5 +1,7 @@
-"""The case editor: its pages, and running a case from it."""
+"""The case editor: its page, starting a case from a template, and running one."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin, messages
@@ -7,29 +9,29 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_GET, require_POST
 from unfold.decorators import action, display
 from unfold.forms import BaseDialogForm
 
 from evals_app.admin.agents.copies import copy_case, next_position
 from evals_app.admin.checks.check_form import title_of
 from evals_app.admin.checks.check_rows import ChecksEditor
-from evals_app.admin.checks.check_trying import last_reply, try_posted_check
 from evals_app.admin.history.case_history import history_url
 from evals_app.admin.kit.permissions import refused_upload, requires
 from evals_app.admin.regrading.regrade_dialog import last_to_try, offer_to_try, try_context
 from evals_app.admin.starting.run_dialog import leave_dialog, result_url, try_start
 from evals_app.admin.suites.archiving import ArchivedSuiteFilter
 from evals_app.admin.suites.case_form import CaseForm
-from evals_app.admin.suites.case_starting import chosen_template, fill_in, starts
 from evals_app.admin.suites.case_turns import FinalCheckInline, TurnInline
 from evals_app.admin.suites.case_warnings import warnings_of
+from evals_app.engine.suites.assertion_spec import AssertionSpec
+from evals_app.engine.suites.case_templates import TEMPLATES, CaseTemplate
 from evals_app.engine.suites.suite_spec import LimitsSpec
-from evals_app.models import Case, Execution, Suite
+from evals_app.models import Assertion, Case, Execution, Suite, Turn
 from evals_app.runs.ground.rights import RUNNING
 from fixtures_app.editing.duplicating import Duplicating
+from fixtures_app.editing.rows import prefill, read_position
 
 
 @admin.register(Case)
@@ -75,14 +77,14 @@ class CaseAdmin(Duplicating, ChecksEditor):
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
-        template = chosen_template(request)
+        template = _chosen_template(request)
         return initial if template is None else initial | {"name": template.title}
 
     def get_formset_kwargs(
         self, request: HttpRequest, obj: Case, inline: Any, prefix: str
     ) -> dict[str, Any]:
         if isinstance(inline, TurnInline) and obj.pk is None:
-            fill_in(obj, request)
+            _fill_in(obj, request)
         kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         return kwargs
 
@@ -118,7 +120,7 @@ class CaseAdmin(Duplicating, ChecksEditor):
         if chosen := suite or _suite_to_be(request):
             context |= self.suggested_names(chosen)
         if context.get("original") is None:
-            context |= {"starts": starts(request), "template": chosen_template(request)}
+            context |= {"starts": _starts(request), "template": _chosen_template(request)}
         if suite is not None:
             defaults = suite.default_assertions.filter(enabled=True).order_by("position", "pk")
             context["suite_checks"] = [title_of(check) for check in defaults]
@@ -147,18 +149,6 @@ class CaseAdmin(Duplicating, ChecksEditor):
             messages.warning(request, warning)
         if change:
             offer_to_try(request, form.instance.suite, case=form.instance)
-
-    # Trying checks
-
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        return [
-            path("try/", wrap(require_POST(try_posted_check)), name="evals_app_case_try"),
-            path(
-                "<int:pk>/last-reply/", wrap(require_GET(last_reply)), name="evals_app_case_reply"
-            ),
-            *super().get_urls(),
-        ]
 
     # Running
 
@@ -229,10 +219,8 @@ class CaseAdmin(Duplicating, ChecksEditor):
 
 def _suite_to_be(request: HttpRequest) -> Suite | None:
     """Return the suite that a new case is to belong to, if the address or the form states one."""
-    key = request.POST.get("suite") or request.GET.get("suite", "")
-    if not (key.isascii() and key.isdecimal()):
-        return None
-    return Suite.objects.select_related("agent").filter(pk=key).first()
+    key = read_position(request.POST.get("suite") or request.GET.get("suite"))
+    return Suite.objects.select_related("agent").filter(pk=key).first() if key else None
 
 
 def _try_out(case: Case, request: HttpRequest) -> str:
@@ -253,3 +241,54 @@ def _results(request: HttpRequest, case: Case) -> dict[str, Any]:
         "results_url": f"{address}?{query}",
         **try_context(request, known["last"], case=case),
     }
+
+
+# Starting a case from a template: nothing is stored until the page is saved.
+
+
+@dataclass(frozen=True, slots=True)
+class CaseStart:
+    """A way to start a case, as a link on the page of a new one."""
+
+    title: str
+    about: str
+    query: str
+    is_chosen: bool
+
+
+def _starts(request: HttpRequest) -> list[CaseStart]:
+    """Return the templates to choose from, an empty case first."""
+    chosen = request.GET.get("template", "")
+    ways = [("", "Blank", "An empty conversation")]
+    ways += [(slug, template.title, template.about) for slug, template in TEMPLATES.items()]
+    links = []
+    for slug, title, about in ways:
+        query = request.GET.copy()
+        query["template"] = slug
+        links.append(CaseStart(title, about, query.urlencode(), slug == chosen))
+    return links
+
+
+def _chosen_template(request: HttpRequest) -> CaseTemplate | None:
+    """Return the template that a new page starts with; None: an empty case."""
+    return TEMPLATES.get(request.GET.get("template", "")) if request.method == "GET" else None
+
+
+def _fill_in(case: Case, request: HttpRequest) -> None:
+    """Give a new case the turns and checks of the chosen template, for the agent of its suite."""
+    template = _chosen_template(request)
+    if template is None:
+        return
+    suite = _suite_to_be(request)
+    spec = template.fill(None if suite is None else suite.agent.abilities.tools)
+    turns = []
+    for position, turn in enumerate(spec.turns):
+        row = Turn(position=position, **Turn.columns_of(turn))
+        prefill(row, list(_checks(turn.assertions or ())))
+        turns.append(row)
+    prefill(case, [*turns, *_checks(spec.final_assertions)])
+
+
+def _checks(specs: Iterable[AssertionSpec]) -> Iterable[Assertion]:
+    for position, spec in enumerate(specs):
+        yield Assertion(position=position, **Assertion.columns_of(spec))

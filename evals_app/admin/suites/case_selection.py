@@ -17,9 +17,8 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from evals_app.admin.kit.lines import TagsField
+from evals_app.admin.kit.lines import OFFERS_TAGS, TagsField
 from evals_app.admin.kit.presentation import plural
-from evals_app.admin.kit.tag_choices import OFFERS_TAGS
 from evals_app.admin.starting.run_dialog import run_url, try_start
 from evals_app.admin.suites.case_edits import (
     add_tags,

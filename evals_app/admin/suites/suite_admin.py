@@ -1,54 +1,43 @@
 """Suites in the admin: the list, the settings and default checks, and the way to run one."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_GET, require_POST
 from unfold.decorators import action, display
 from unfold.views import ChangeList
 
 from evals_app.admin.agents.copies import copy_suite
-from evals_app.admin.checks.check_inputs import inputs_of_check, inputs_of_kind
 from evals_app.admin.checks.check_rows import ChecksEditor, DefaultCheckInline
-from evals_app.admin.checks.reference import check_reference
 from evals_app.admin.history.suite_verdict import standing_text
-from evals_app.admin.importing.examples import examples_to_remove, load_examples
-from evals_app.admin.importing.exporting import export_everything, export_fixture
-from evals_app.admin.importing.first_sheet import read_first_sheet
-from evals_app.admin.importing.import_page import import_page, sample_to_fill_in
-from evals_app.admin.kit.permissions import refused_upload, requires
-from evals_app.admin.kit.tag_choices import offer_tags
-from evals_app.admin.people.mail_wishes import mail_about_suite
+from evals_app.admin.importing.exporting import VIEWING_EVERYTHING, sees_providers, send
+from evals_app.admin.kit.permissions import requires
 from evals_app.admin.regrading.regrade_dialog import offer_to_try
-from evals_app.admin.starting.run_choices import RunChoices
 from evals_app.admin.starting.run_dialog import (
     RunForm,
     leave_dialog,
     runs_url,
-    size_sentence,
     try_start_runs,
 )
-from evals_app.admin.starting.run_suites import RunsSuites
+from evals_app.admin.starting.run_suites import RUNNING_SUITES, run_suites_url
 from evals_app.admin.suites.archiving import ArchivedFilter, Archiving
-from evals_app.admin.suites.suite_exports import ExportsSuites
 from evals_app.admin.suites.suite_form import GATES, SuiteForm
-from evals_app.admin.suites.suite_pages import SuitePages, with_schedules
+from evals_app.admin.suites.suite_pages import suite_head, with_schedules
+from evals_app.library.exporting.downloads import download, download_suite
+from evals_app.library.exporting.file_export import Form
 from evals_app.library.importing.rights import Rights
 from evals_app.models import Suite
 from evals_app.reports.words.shares import share_of_cases
+from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.reading.suite_verdict import standings, with_last_runs
 from fixtures_app.editing.duplicating import Duplicating
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class SuiteList(ChangeList):
@@ -67,8 +56,33 @@ class SuiteList(ChangeList):
         return reverse("admin:evals_app_suite_cases", args=[result.pk])
 
 
+def _exports(
+    name: str, title: str, icon: str, url_path: str, *, form: Form | None = None
+) -> Callable[..., HttpResponse]:
+    """Make a menu entry that downloads a suite: with all it needs, or its file alone."""
+
+    def export(self: Any, request: HttpRequest, object_id: str) -> HttpResponse:  # noqa: ARG001 - a method
+        slug = get_object_or_404(Suite, pk=object_id).slug
+        return send(
+            request,
+            lambda: (
+                download(slug, [slug], form=form, has_providers=sees_providers(request))
+                if form
+                else download_suite(slug)
+            ),
+            otherwise=reverse("admin:evals_app_suite_change", args=[object_id]),
+        )
+
+    export.__name__ = name  # Unfold asks for the right by it
+    right = "export" if form else "view"
+    decorated: Callable[..., HttpResponse] = action(
+        description=title, icon=icon, url_path=url_path, permissions=[right]
+    )(export)
+    return decorated
+
+
 @admin.register(Suite)
-class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, ChecksEditor):
+class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
     """Suites: cases for one agent, with defaults."""
 
     form = SuiteForm
@@ -165,7 +179,7 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
     ) -> HttpResponse:
         context |= self.checks_context(request)
         if (suite := context.get("original")) is not None:
-            context |= self.suggested_names(suite) | self.head(request, suite, tab="settings")
+            context |= self.suggested_names(suite) | suite_head(request, suite, tab="settings")
             context["actions_detail"] = []  # the head has them
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -197,33 +211,7 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
         if form.kinship:
             messages.warning(request, form.kinship)
 
-    # Its cases
-
-    def get_urls(self) -> list[URLPattern]:
-        pages: list[tuple[str, Callable[..., HttpResponse], str]] = [
-            ("<int:pk>/run-size/", require_GET(self.run_size), "suite_run_size"),
-            ("<int:pk>/email/", mail_about_suite, "suite_email"),
-            ("import/", self.import_files, "suite_import"),
-            ("import/sample/", require_GET(sample_to_fill_in), "suite_import_sample"),
-            ("import/first-sheet/", require_POST(read_first_sheet), "first_sheet"),
-            ("export/", require_GET(export_everything), "export_everything"),
-            ("export/fixture/<slug:slug>/", require_GET(export_fixture), "export_fixture"),
-            ("checks/<slug:kind>/", require_GET(check_reference), "check_reference"),
-            ("tags/", require_GET(offer_tags), "tags"),
-            ("checks/<slug:kind>/inputs/", require_GET(inputs_of_kind), "check_kind_inputs"),
-            ("checks/stored/<int:pk>/", require_GET(inputs_of_check), "check_inputs"),
-            ("load-examples/", require_POST(load_examples), "suite_load_examples"),
-            ("remove-examples/", examples_to_remove, "suite_remove_examples"),
-        ]
-        wrap = self.admin_site.admin_view
-        urls = [path(route, wrap(view), name=f"evals_app_{name}") for route, view, name in pages]
-        return [*urls, *super().get_urls()]
-
-    def import_files(self, request: HttpRequest) -> HttpResponse:
-        """Import files of any kind."""
-        context = self.admin_site.each_context(request) | {"opts": self.opts}
-        too_many = request.method == "POST" and refused_upload(request, context)
-        return too_many or import_page(request, context)
+    # Importing
 
     def has_import_permission(
         self, request: HttpRequest, obj: Model | str | int | None = None
@@ -238,14 +226,18 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
 
     # Running
 
-    def run_size(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return how many conversations the dialog would start."""
-        if not self.has_run_permission(request):
-            raise PermissionDenied
-        form = RunChoices(request.GET)
-        form.offer(request)
-        sentence = size_sentence([get_object_or_404(Suite, pk=pk)], form, by=request.user.pk)
-        return HttpResponse(sentence, content_type="text/plain")
+    has_run_permission = requires(*RUNNING)
+    has_suites_permission = requires(*RUNNING_SUITES)
+
+    @action(
+        description="Run suites", icon="play_arrow", url_path="run-some", permissions=["suites"]
+    )
+    def run_some(self, request: HttpRequest) -> HttpResponse:
+        return redirect("admin:evals_app_suite_run_suites")
+
+    @admin.action(description="Run", permissions=["suites"])
+    def run_ticked(self, request: HttpRequest, queryset: QuerySet[Suite]) -> HttpResponse:
+        return redirect(run_suites_url(queryset))
 
     @action(
         description="Run",
@@ -277,3 +269,19 @@ class SuiteAdmin(Archiving, SuitePages, RunsSuites, ExportsSuites, Duplicating, 
 
     has_copy_permission = requires("evals_app.add_suite", "evals_app.add_case")
     make_copy = staticmethod(copy_suite)
+
+    # Exporting
+
+    # As in REST: what a suite needs is exported with it, or listed as left out.
+    has_export_permission = requires(*VIEWING_EVERYTHING)
+
+    export_suite = _exports("export_suite", "Export YAML", "download", "export")
+    export_bundle = _exports(
+        "export_bundle", "Export with dependencies", "folder_zip", "export-all", form="native"
+    )
+    export_struere = _exports(
+        "export_struere", "Export for Struere", "swap_horiz", "export-struere", form="struere"
+    )
+    export_table = _exports(
+        "export_table", "Export spreadsheet", "table", "export-table", form="xlsx"
+    )

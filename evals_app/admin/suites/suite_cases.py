@@ -17,9 +17,8 @@ from django.utils.safestring import SafeString
 from pydantic import ValidationError
 
 from evals_app.admin.kit.presentation import badge, first_words, plural
-from evals_app.admin.kit.tag_choices import known_tags
 from evals_app.formats.snapshots.run_snapshot import canonical_case, case_digest
-from evals_app.models import Case, CaseResult, Turn
+from evals_app.models import Case, CaseResult, Suite, Turn
 from evals_app.models.authored.suites import load_content
 from evals_app.reports.words.shares import TRIAL_COUNTS, share_of_trials
 
@@ -86,6 +85,12 @@ def _with_tag(cases: QuerySet[Case], tag: str) -> QuerySet[Case]:
         cases = cases.alias(**{name: StrIndex(Cast("tags", TextField()), Value(text))})
         places |= Q(**{f"{name}__gt": 0})
     return cases.filter(places)
+
+
+def known_tags(rows: QuerySet[Case] | QuerySet[Suite]) -> list[str]:
+    """Return all tags of cases or suites, by name."""
+    lists = rows.exclude(tags=[]).order_by().values_list("tags", flat=True).distinct()
+    return sorted({tag for tags in lists for tag in tags}, key=str.casefold)
 
 
 @dataclass(frozen=True, slots=True)

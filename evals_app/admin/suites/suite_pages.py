@@ -4,21 +4,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
+from django.contrib.auth.decorators import permission_required
 from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.views.decorators.http import require_GET
-from unfold.admin import ModelAdmin
 
 from evals_app.admin.agents.copies import copy_case
 from evals_app.admin.history.highlights import highlight_lists
 from evals_app.admin.history.suite_verdict import standing_text
 from evals_app.admin.history.trends import suite_trend
+from evals_app.admin.kit.pages import may_view, page_context, viewers_of
 from evals_app.admin.kit.presentation import plural, run_badges
 from evals_app.admin.regrading.regrade_dialog import regrade_label, regrade_url
 from evals_app.admin.starting.run_dialog import may_run
+from evals_app.admin.suites.archiving import useless_action
 from evals_app.admin.suites.case_edits import move_case
 from evals_app.admin.suites.case_selection import (
     ACTIONS,
@@ -34,6 +36,7 @@ from evals_app.admin.suites.suite_cases import (
     VERDICTS,
     CaseList,
     CaseListFilter,
+    known_tags,
     names_in_short,
 )
 from evals_app.library.importing.rights import Rights
@@ -59,192 +62,190 @@ class Tab:
     url: str
 
 
-class SuitePages(ModelAdmin):
-    """Shows the cases and the results of a suite next to its settings."""
+# Common to all parts
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        return [
-            path("<int:pk>/cases/", wrap(self.cases), name="evals_app_suite_cases"),
-            path(
-                "<int:pk>/results/", wrap(require_GET(self.results)), name="evals_app_suite_results"
-            ),
-            path(
-                "<int:pk>/notable/",
-                wrap(require_GET(self.highlights)),
-                name="evals_app_suite_notable",
-            ),
-            path("<int:pk>/judges/", require_GET(wrap(self.judges)), name="evals_app_suite_judges"),
-            *super().get_urls(),
-        ]
 
-    # Common to all parts
+def suite_head(request: HttpRequest, suite: Any, *, tab: str) -> dict[str, object]:
+    """Return the context above every part: the verdict of the suite, its buttons, the other parts."""
+    buttons, menu = _buttons(request, suite)
+    return {
+        "suite": suite,
+        "tab": tab,
+        "tabs": _tabs(request, suite),
+        "buttons": buttons,
+        "menu": menu,
+        "case_add_url": _add_url(request, suite),
+        **_schedules_of(request, suite),
+        **(_results_of_note(suite) if request.user.has_perm("evals_app.view_run") else {}),
+    }
 
-    def head(self, request: HttpRequest, suite: Any, *, tab: str) -> dict[str, Any]:
-        """Return the context above every part: the verdict of the suite, its buttons, the other parts."""
-        buttons, menu = self._buttons(request, suite)
-        return {
-            "suite": suite,
-            "tab": tab,
-            "tabs": _tabs(request, suite),
-            "buttons": buttons,
-            "menu": menu,
-            "case_add_url": _add_url(request, suite),
-            **_schedules_of(request, suite),
-            **(_results_of_note(suite) if request.user.has_perm("evals_app.view_run") else {}),
-        }
 
-    def _buttons(
-        self, request: HttpRequest, suite: Suite
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        allowed = self.get_actions_detail(request, suite.pk)
-        key = str(suite.pk)
-        shown = self._get_actions_navigation(self.actions_detail, allowed, key)
-        useless = self.useless_action(suite)
-        buttons = [item for item in shown if "items" not in item]
-        menu = [
-            item
-            for part in shown
-            for item in part.get("items", ())
-            if not item["path"].endswith(f"/{useless}/")
-        ]
-        if Rights.of(request.user).may_import():
-            url = reverse("admin:evals_app_suite_import")
-            menu.insert(0, {"title": "Import cases", "icon": "upload_file", "path": url})
-        last = getattr(suite, "verdict_run_id", None)  # of a page that shows results
-        if last is not None and may_run(request):
-            dialog = {"path": regrade_url(last), "icon": "change_circle", "dialog": True}
-            menu.insert(0, {"title": regrade_label(last), **dialog})
-        if request.user.has_perm("evals_app.view_run"):
-            url = reverse("admin:evals_app_suite_email", args=[suite.pk])
-            menu.append({"title": "E-mail me about its runs", "icon": "send", "path": url})
-        url = reverse("admin:evals_app_suite_history", args=[suite.pk])
-        menu.append({"title": "History of changes", "icon": "manage_history", "path": url})
-        return buttons, menu
+def _buttons(
+    request: HttpRequest, suite: Suite
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    pages: Any = admin.site.get_model_admin(Suite)  # of Unfold, which knows its buttons
+    allowed = pages.get_actions_detail(request, suite.pk)
+    shown = pages._get_actions_navigation(pages.actions_detail, allowed, str(suite.pk))  # noqa: SLF001 - Unfold has no other way
+    useless = useless_action(suite)
+    buttons = [item for item in shown if "items" not in item]
+    menu = [
+        item
+        for part in shown
+        for item in part.get("items", ())
+        if not item["path"].endswith(f"/{useless}/")
+    ]
+    if Rights.of(request.user).may_import():
+        url = reverse("admin:evals_app_suite_import")
+        menu.insert(0, {"title": "Import cases", "icon": "upload_file", "path": url})
+    last = getattr(suite, "verdict_run_id", None)  # of a page that shows results
+    if last is not None and may_run(request):
+        dialog = {"path": regrade_url(last), "icon": "change_circle", "dialog": True}
+        menu.insert(0, {"title": regrade_label(last), **dialog})
+    if request.user.has_perm("evals_app.view_run"):
+        url = reverse("admin:evals_app_suite_email", args=[suite.pk])
+        menu.append({"title": "E-mail me about its runs", "icon": "send", "path": url})
+    url = reverse("admin:evals_app_suite_history", args=[suite.pk])
+    menu.append({"title": "History of changes", "icon": "manage_history", "path": url})
+    return buttons, menu
 
-    def useless_action(self, suite: Suite) -> str:
-        """Return the last part of the address of the button that makes no sense for this suite."""
-        raise NotImplementedError
 
-    def _page(self, request: HttpRequest, pk: int, *, tab: str) -> tuple[Any, dict[str, Any]]:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        suites = with_schedules(with_last_runs(Suite.objects.select_related("agent")))
-        suite = get_object_or_404(suites, pk=pk)
-        context = self.admin_site.each_context(request) | {"opts": self.opts, "title": suite.name}
-        return suite, context | self.head(request, suite, tab=tab)
+def _page(request: HttpRequest, pk: int, *, tab: str) -> tuple[Any, dict[str, object]]:
+    if not may_view(request, Suite):
+        raise PermissionDenied
+    suites = with_schedules(with_last_runs(Suite.objects.select_related("agent")))
+    suite = get_object_or_404(suites, pk=pk)
+    context = page_context(request, Suite) | {"title": suite.name}
+    return suite, context | suite_head(request, suite, tab=tab)
 
-    def judges(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return a note on judged checks that are only informational; loaded later, as it reads cases."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        words = informing_judges(get_object_or_404(Suite, pk=pk), by=request.user.pk)
-        return render(request, f"{_TEMPLATES}/judges.html", {"words": words})
 
-    # Results
+@require_GET
+@viewers_of(Suite)
+def judges(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return a note on judged checks that are only informational; loaded later, as it reads cases."""
+    words = informing_judges(get_object_or_404(Suite, pk=pk), by=request.user.pk)
+    return render(request, f"{_TEMPLATES}/judges.html", {"words": words})
 
-    def results(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show the results of the last runs."""
-        if not request.user.has_perm("evals_app.view_run"):
-            raise PermissionDenied
-        suite, context = self._page(request, pk, tab="results")
-        runs = with_pass_rates(Run.objects.filter(suite=suite)).order_by("-pk")
-        rows = list(runs[: LAST_RUNS + 1])
-        context |= {
-            "trend": suite_trend(suite),
-            "runs": [_run_line(run, suite) for run in rows[:LAST_RUNS]],
-            "has_more": len(rows) > LAST_RUNS,
-            "runs_url": f"{reverse('admin:evals_app_run_changelist')}?suite_slug={suite.slug}",
-        }
-        return render(request, f"{_TEMPLATES}/results.html", context)
 
-    def highlights(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return the highlights of the last runs of a suite; a fragment of the results page."""
-        if not (self.has_view_permission(request) and request.user.has_perm("evals_app.view_run")):
-            raise PermissionDenied
-        suite = get_object_or_404(Suite.objects.only("slug"), pk=pk)
-        return render(request, f"{_TEMPLATES}/notable.html", {"lists": highlight_lists(suite)})
+# Results
 
-    # Cases
 
-    def cases(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """List the cases of a suite, or run an action on them."""
-        if request.method == "POST":
-            return self._change_cases(request, pk)
-        suite, context = self._page(request, pk, tab="cases")
-        if not _sees_cases(request):
-            return redirect("admin:evals_app_suite_change", suite.pk)
-        actions = allowed_actions(request)
-        cases = CaseList(suite, CaseListFilter.read(request.GET), page=request.GET.get("p", ""))
-        context |= {
-            "list": cases,
-            "actions": actions,
-            "has_rare": any(action.is_rare for action in actions.values()),
-            "may_change_case": request.user.has_perm("evals_app.change_case"),
-            "verdicts": VERDICTS,
-            "states": STATES,
-            "query": request.GET.urlencode(),
-            "earlier": _page_url(request, cases.page.number - 1),
-            "later": _page_url(request, cases.page.number + 1),
-        }
-        return render(request, f"{_TEMPLATES}/cases.html", context)
+@require_GET
+@permission_required("evals_app.view_run", raise_exception=True)
+def results(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the results of the last runs."""
+    suite, context = _page(request, pk, tab="results")
+    runs = with_pass_rates(Run.objects.filter(suite=suite)).order_by("-pk")
+    rows = list(runs[: LAST_RUNS + 1])
+    context |= {
+        "trend": suite_trend(suite),
+        "runs": [_run_line(run, suite) for run in rows[:LAST_RUNS]],
+        "has_more": len(rows) > LAST_RUNS,
+        "runs_url": f"{reverse('admin:evals_app_run_changelist')}?suite_slug={suite.slug}",
+    }
+    return render(request, f"{_TEMPLATES}/results.html", context)
 
-    def _change_cases(self, request: HttpRequest, pk: int) -> HttpResponse:
-        if (name := request.POST.get("do", "")) in ACTIONS:
-            return self._act(request, pk, ACTIONS[name])
-        return self._move_one(request, pk)
 
-    def _act(self, request: HttpRequest, pk: int, action: Action) -> HttpResponse:
-        """Run an action on the chosen cases, after its form if it has one."""
-        if not (action.is_allowed(request) and _sees_cases(request)):
-            raise PermissionDenied
-        suite, context = self._page(request, pk, tab="cases")
-        chosen = CaseListFilter.read(request.GET)
-        cases = chosen_cases(request, suite, CaseList(suite, chosen).matching)
-        back = f"{reverse('admin:evals_app_suite_cases', args=[pk])}?{request.GET.urlencode()}"
-        names, count = names_in_short(cases)
-        if not count:
-            messages.warning(request, "Select at least one case.")
-            return redirect(back)
-        asked: Mapping[str, Any] = {}
-        if action.ask is not None:
-            is_answered = "answered" in request.POST
-            form = action.ask(suite, request.POST if is_answered else None, auto_id="ask_%s")
-            if not (is_answered and form.is_valid()):
-                context |= {
-                    "action": action,
-                    "heading": action.heading.format(plural(count, "case")),
-                    "form": form,
-                    "names": names,
-                    "count": count,
-                    "more": count - len(names),
-                    "back": back,
-                    "posted": _posted_selection(request),
-                }
-                if action is ACTIONS["run"]:
-                    context["size"] = size_of_run(request, suite, cases)
-                return render(request, f"{_TEMPLATES}/ask.html", context)
-            asked = form.cleaned_data
-        return redirect(action.act(ActionRequest(request, suite, cases, asked)) or back)
+@require_GET
+@viewers_of(Suite)
+@permission_required("evals_app.view_run", raise_exception=True)
+def highlights(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return the highlights of the last runs of a suite; a fragment of the results page."""
+    suite = get_object_or_404(Suite.objects.only("slug"), pk=pk)
+    return render(request, f"{_TEMPLATES}/notable.html", {"lists": highlight_lists(suite)})
 
-    def _move_one(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Move a case up or down, or copy one: `up`, `down` or `copy` names its key."""
-        what = next((key for key in ("up", "down", "copy") if key in request.POST), "")
-        permission = "add_case" if what == "copy" else "change_case"
-        if not request.user.has_perm(f"evals_app.{permission}"):
-            raise PermissionDenied
-        suite = get_object_or_404(Suite, pk=pk)
-        key = request.POST.get(what, "")
-        case = get_object_or_404(suite.cases, pk=key if key.isascii() and key.isdecimal() else 0)
-        if what == "copy":
-            case = copy_case(case)
-            self.log_addition(request, case, [{"added": {}}])
-            messages.success(request, f"“{case}” was added at the end.")
-        elif what:
-            move_case(case, up=what == "up")
-        else:
-            raise Http404
-        return redirect(_url_of_place(suite, case))
+
+# Cases
+
+
+def cases(request: HttpRequest, pk: int) -> HttpResponse:
+    """List the cases of a suite, or run an action on them."""
+    if request.method == "POST":
+        return _change_cases(request, pk)
+    suite, context = _page(request, pk, tab="cases")
+    if not _sees_cases(request):
+        return redirect("admin:evals_app_suite_change", suite.pk)
+    actions = allowed_actions(request)
+    cases = CaseList(suite, CaseListFilter.read(request.GET), page=request.GET.get("p", ""))
+    context |= {
+        "list": cases,
+        "actions": actions,
+        "has_rare": any(action.is_rare for action in actions.values()),
+        "may_change_case": request.user.has_perm("evals_app.change_case"),
+        "verdicts": VERDICTS,
+        "states": STATES,
+        "query": request.GET.urlencode(),
+        "earlier": _page_url(request, cases.page.number - 1),
+        "later": _page_url(request, cases.page.number + 1),
+    }
+    return render(request, f"{_TEMPLATES}/cases.html", context)
+
+
+def _change_cases(request: HttpRequest, pk: int) -> HttpResponse:
+    if (name := request.POST.get("do", "")) in ACTIONS:
+        return _act(request, pk, ACTIONS[name])
+    return _move_one(request, pk)
+
+
+def _act(request: HttpRequest, pk: int, action: Action) -> HttpResponse:
+    """Run an action on the chosen cases, after its form if it has one."""
+    if not (action.is_allowed(request) and _sees_cases(request)):
+        raise PermissionDenied
+    suite, context = _page(request, pk, tab="cases")
+    chosen = CaseListFilter.read(request.GET)
+    cases = chosen_cases(request, suite, CaseList(suite, chosen).matching)
+    back = f"{reverse('admin:evals_app_suite_cases', args=[pk])}?{request.GET.urlencode()}"
+    names, count = names_in_short(cases)
+    if not count:
+        messages.warning(request, "Select at least one case.")
+        return redirect(back)
+    asked: Mapping[str, Any] = {}
+    if action.ask is not None:
+        is_answered = "answered" in request.POST
+        form = action.ask(suite, request.POST if is_answered else None, auto_id="ask_%s")
+        if not (is_answered and form.is_valid()):
+            context |= {
+                "action": action,
+                "heading": action.heading.format(plural(count, "case")),
+                "form": form,
+                "names": names,
+                "count": count,
+                "more": count - len(names),
+                "back": back,
+                "posted": _posted_selection(request),
+            }
+            if action is ACTIONS["run"]:
+                context["size"] = size_of_run(request, suite, cases)
+            return render(request, f"{_TEMPLATES}/ask.html", context)
+        asked = form.cleaned_data
+    return redirect(action.act(ActionRequest(request, suite, cases, asked)) or back)
+
+
+def _move_one(request: HttpRequest, pk: int) -> HttpResponse:
+    """Move a case up or down, or copy one: `up`, `down` or `copy` names its key."""
+    what = next((key for key in ("up", "down", "copy") if key in request.POST), "")
+    permission = "add_case" if what == "copy" else "change_case"
+    if not request.user.has_perm(f"evals_app.{permission}"):
+        raise PermissionDenied
+    suite = get_object_or_404(Suite, pk=pk)
+    key = request.POST.get(what, "")
+    case = get_object_or_404(suite.cases, pk=key if key.isascii() and key.isdecimal() else 0)
+    if what == "copy":
+        case = copy_case(case)
+        admin.site.get_model_admin(Case).log_addition(request, case, [{"added": {}}])
+        messages.success(request, f"“{case}” was added at the end.")
+    elif what:
+        move_case(case, up=what == "up")
+    else:
+        raise Http404
+    return redirect(_url_of_place(suite, case))
+
+
+@require_GET
+@permission_required(("evals_app.view_case", "evals_app.view_suite"), raise_exception=True)
+def offer_tags(_request: HttpRequest) -> JsonResponse:
+    """Return the tags of all cases and suites: those of a suite apply to its cases too."""
+    tags = {*known_tags(Case.objects.all()), *known_tags(Suite.objects.all())}
+    return JsonResponse({"tags": sorted(tags, key=str.casefold)})
 
 
 def _posted_selection(request: HttpRequest) -> list[tuple[str, str]]:

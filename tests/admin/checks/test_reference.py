@@ -3,7 +3,7 @@ from django.test import Client
 from django.utils.html import escape
 
 from evals_app.admin.checks.options_form import options_form_class
-from evals_app.admin.checks.reference import prose
+from evals_app.admin.checks.views import prose
 from evals_app.engine.graders import GRADERS
 
 ADDRESS = "/admin/evals_app/suite/checks/"
