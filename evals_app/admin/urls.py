@@ -6,11 +6,12 @@ from evals_app.admin.comparing.urls import urlpatterns as comparing
 from evals_app.admin.history.urls import urlpatterns as history
 from evals_app.admin.importing.urls import urlpatterns as importing
 from evals_app.admin.regrading.urls import urlpatterns as regrading
+from evals_app.admin.reviews.urls import urlpatterns as reviews
 from evals_app.admin.runs.urls import urlpatterns as runs
 from evals_app.admin.starting.urls import urlpatterns as starting
 from evals_app.admin.suites.urls import urlpatterns as suites
 
 urlpatterns = [
     *(agents + checks + comparing + history + importing),
-    *(regrading + runs + starting + suites),
+    *(regrading + reviews + runs + starting + suites),
 ]

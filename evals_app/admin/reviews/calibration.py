@@ -1,27 +1,29 @@
 """The pages that show how far judges agree with people, criterion by criterion."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
+from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
 from evals_app.admin.comparing.side_by_side import read_number
-from evals_app.admin.kit.permissions import ReadOnly
+from evals_app.admin.kit.pages import form_data, page_context, person
 from evals_app.admin.kit.presentation import badge, first_words, plural
 from evals_app.admin.starting.run_choices import CeilingField
 from evals_app.admin.starting.run_dialog import leave_dialog, may_run, runs_url
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.statistics.agreement import Agreement, Kappa, Proportion
-from evals_app.models import Review, Yardstick
+from evals_app.models import JudgeTally, Review, Yardstick
 from evals_app.reports.answers.agreement import agreement_in_words, whole_percent
 from evals_app.reports.answers.forecasts import all_in_words
 from evals_app.reports.words.figures import UNKNOWN, count
+from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.judges.calibration import (
     MAX_SHOWN,
     Calibration,
@@ -33,6 +35,7 @@ from evals_app.runs.judges.calibration import (
 )
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.regrading.relabelling import plan_relabelling, start_relabelling
+from evals_app.runs.reviews.review_tasks import SEEING
 from evals_app.runs.starting.freeze import CannotStartError
 
 PER_PAGE = 20
@@ -72,8 +75,8 @@ class Disagreement(NamedTuple):
 
     case: str
     url: str
-    person: Any
-    judge: Any
+    person: SafeString
+    judge: SafeString
     by: str
     reason: str
     judged: str
@@ -85,94 +88,74 @@ class TryForm(forms.Form):
     max_cost_usd = CeilingField(required=False, help_text="Of each run. Leave blank for no limit.")
 
 
-class CalibrationPages(ReadOnly):
-    """The list of criteria, the calibration of one, and the button that tries a new wording."""
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        return [
-            path("criteria/", require_GET(view(self.criteria)), name="evals_app_yardsticks"),
-            path(
-                "criteria/<slug:digest>/",
-                require_GET(view(self.calibration)),
-                name="evals_app_yardstick",
-            ),
-            path(
-                "criteria/<slug:digest>/try/",
-                view(self.try_wording),
-                name="evals_app_yardstick_try",
-            ),
-            *super().get_urls(),
-        ]
-
-    def criteria(self, request: HttpRequest) -> HttpResponse:
-        """List what judges grade by, what people compared most first."""
-        _see_executions(request)
-        rows = most_compared()
-        if judge := request.GET.get("judge", ""):
-            rows = rows.filter(judge=judge)
-        number = read_number(request.GET.get("p", "")) or 1
-        page = list(rows[(number - 1) * PER_PAGE : number * PER_PAGE + 1])
-        context = self.admin_site.each_context(request) | {
-            "opts": self.opts,
-            "title": "Judges compared with people",
-            "judge": judge,
-            "lines": [_line(known) for known in calibrations_of(page[:PER_PAGE])],
-            "earlier": _page_url(request, number - 1) if number > 1 else "",
-            "later": _page_url(request, number + 1) if len(page) > PER_PAGE else "",
-        }
-        return render(request, "admin/evals_app/reviews/judges/criteria.html", context)
-
-    def calibration(self, request: HttpRequest, digest: str) -> HttpResponse:
-        """Show how one judge agrees with people on one criterion."""
-        _see_executions(request)
-        compared = _find_calibration(digest)
-        yardstick, agreement = compared.yardstick, compared.agreement
-        context = self.admin_site.each_context(request) | {
-            "opts": self.opts,
-            "title": "Judge and people",
-            "calibration": compared,
-            "yardstick": yardstick,
-            "criterion": first_words(yardstick.criterion, most=160),
-            "agreement": agreement,
-            "kind": _kind(yardstick),
-            "scale": _SCALES.get(yardstick.scale, yardstick.scale),
-            "words": agreement_in_words(agreement, blind=compared.blind),
-            "corrected": _corrected_rate(compared),
-            "figures": list(_figures(agreement)),
-            "disagreements": _disagreements(compared),
-            "left_out": max(0, len(compared.disagreements) - MAX_SHOWN),
-            "versions": [
-                (_line(version), version.yardstick.created_at < yardstick.created_at)
-                for version in versions(compared)
-            ],
-            "may_try": bool(compared.answers) and may_run(request),
-        }
-        return render(request, "admin/evals_app/reviews/judges/calibration.html", context)
-
-    def try_wording(self, request: HttpRequest, digest: str) -> HttpResponse:
-        """Ask, then grade the labelled answers again with the suite as it is now."""
-        _see_executions(request)
-        if not may_run(request):
-            raise PermissionDenied
-        compared = _find_calibration(digest)
-        form = TryForm(request.POST if request.method == "POST" else None, auto_id="try_%s")
-        by: Any = request.user
-        context: dict[str, Any] = {"calibration": compared, "form": form}
-        try:
-            if form.is_valid():
-                started = start_relabelling(compared, by=by, **form.cleaned_data)
-                for problem in started.problems:
-                    messages.warning(request, problem)
-                return leave_dialog(runs_url(started.runs))
-            if not form.is_bound:
-                context |= _price(compared, by=by.pk)
-        except CannotStartError as error:
-            context["problems"] = error.problems
-        return render(request, "admin/evals_app/reviews/judges/try.html", context)
+@require_GET
+@permission_required(SEEING, raise_exception=True)
+def list_criteria(request: HttpRequest) -> HttpResponse:
+    """List what judges grade by, what people compared most first."""
+    rows = most_compared()
+    if judge := request.GET.get("judge", ""):
+        rows = rows.filter(judge=judge)
+    number = read_number(request.GET.get("p", "")) or 1
+    page = list(rows[(number - 1) * PER_PAGE : number * PER_PAGE + 1])
+    context = page_context(request, JudgeTally) | {
+        "title": "Judges compared with people",
+        "judge": judge,
+        "lines": [_line(known) for known in calibrations_of(page[:PER_PAGE])],
+        "earlier": _page_url(request, number - 1) if number > 1 else "",
+        "later": _page_url(request, number + 1) if len(page) > PER_PAGE else "",
+    }
+    return render(request, "admin/evals_app/reviews/judges/criteria.html", context)
 
 
-def _price(compared: Calibration, *, by: int | None) -> dict[str, Any]:
+@require_GET
+@permission_required(SEEING, raise_exception=True)
+def show_calibration(request: HttpRequest, digest: str) -> HttpResponse:
+    """Show how one judge agrees with people on one criterion."""
+    compared = _find_calibration(digest)
+    yardstick, agreement = compared.yardstick, compared.agreement
+    context = page_context(request, JudgeTally) | {
+        "title": "Judge and people",
+        "calibration": compared,
+        "yardstick": yardstick,
+        "criterion": first_words(yardstick.criterion, most=160),
+        "agreement": agreement,
+        "kind": _kind(yardstick),
+        "scale": _SCALES.get(yardstick.scale, yardstick.scale),
+        "words": agreement_in_words(agreement, blind=compared.blind),
+        "corrected": _corrected_rate(compared),
+        "figures": list(_figures(agreement)),
+        "disagreements": _disagreements(compared),
+        "left_out": max(0, len(compared.disagreements) - MAX_SHOWN),
+        "versions": [
+            (_line(version), version.yardstick.created_at < yardstick.created_at)
+            for version in versions(compared)
+        ],
+        "may_try": bool(compared.answers) and may_run(request),
+    }
+    return render(request, "admin/evals_app/reviews/judges/calibration.html", context)
+
+
+@permission_required((*RUNNING, SEEING), raise_exception=True)
+def try_wording(request: HttpRequest, digest: str) -> HttpResponse:
+    """Ask, then grade the labelled answers again with the suite as it is now."""
+    compared = _find_calibration(digest)
+    form = TryForm(form_data(request), auto_id="try_%s")
+    by = person(request)
+    context: dict[str, object] = {"calibration": compared, "form": form}
+    try:
+        if form.is_valid():
+            started = start_relabelling(compared, by=by, **form.cleaned_data)
+            for problem in started.problems:
+                messages.warning(request, problem)
+            return leave_dialog(runs_url(started.runs))
+        if not form.is_bound:
+            context |= _price(compared, by=by.pk)
+    except CannotStartError as error:
+        context["problems"] = error.problems
+    return render(request, "admin/evals_app/reviews/judges/try.html", context)
+
+
+def _price(compared: Calibration, *, by: int | None) -> dict[str, object]:
     plan = plan_relabelling(compared, by=by)
     price = all_in_words(plan.forecasts, month_left_usd=month_left(by))
     some = f"{plan.answers:,} of the {plural(len(compared.answers), 'answer')} can be graded. "
@@ -186,11 +169,6 @@ def _page_url(request: HttpRequest, number: int) -> str:
     query = request.GET.copy()
     query["p"] = str(number)
     return f"?{query.urlencode()}"
-
-
-def _see_executions(request: HttpRequest) -> None:
-    if not request.user.has_perm("evals_app.view_execution"):
-        raise PermissionDenied
 
 
 def _find_calibration(digest: str) -> Calibration:

@@ -1,13 +1,12 @@
 """The page on which people check grades, one at a time, before they see the judge's verdict."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 
 from evals_app.admin.conversation.transcripts import (
     TurnLine,
@@ -15,9 +14,10 @@ from evals_app.admin.conversation.transcripts import (
     readable_trial,
     turn_lines,
 )
-from evals_app.admin.kit.permissions import ReadOnly
+from evals_app.admin.kit.pages import page_context, person
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.record.trial import Trial
+from evals_app.engine.verdicts.overruling import Ruling
 from evals_app.models import GradeResult, ReviewItem, ReviewTask, Transcript
 from evals_app.reports.answers.review_tasks import TaskItem
 from evals_app.reports.renderers.conversations import json_text
@@ -30,9 +30,6 @@ from evals_app.runs.reviews.review_tasks import (
     next_position,
     visible_tasks,
 )
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 _OPEN_BEFORE = 2  # earlier turns that are open; more are folded
 _POINTS = 5
@@ -58,65 +55,49 @@ _VERDICTS = (
 )
 
 
-class GradeCheckPages(ReadOnly):
-    """The pages of a task on which its grades are checked."""
+def check_next(request: HttpRequest, pk: int) -> HttpResponse:
+    """Redirect to the next grade that the person has not checked, or to the result."""
+    task = _visible(request, pk)
+    if not may_answer(task, request.user):
+        raise PermissionDenied
+    position = next_position(task, person(request).pk)
+    if position is None:
+        return redirect("admin:evals_app_reviewtask_change", pk)
+    return redirect(_url(task, position))
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        return [
-            path("<int:pk>/check/", view(self.check_next), name="evals_app_reviewtask_next"),
-            path(
-                "<int:pk>/check/<int:position>/",
-                view(self.check_one),
-                name="evals_app_reviewtask_check",
-            ),
-            *super().get_urls(),
-        ]
 
-    def check_next(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Redirect to the next grade that the person has not checked, or to the result."""
-        task = _visible(request, pk)
-        if not may_answer(task, request.user):
+def check_one(request: HttpRequest, pk: int, position: int) -> HttpResponse:
+    """Show a grade without the judge's verdict, store the answer, then show the verdict."""
+    task = _visible(request, pk)
+    may_say = may_answer(task, request.user)
+    rows = task.items.select_related("grade__execution__run__snapshot", "grade__yardstick")
+    rows = rows.defer("grade__calls", "grade__execution__summary", *_UNREAD)
+    item = get_object_or_404(rows, position=position)
+    item.task = task
+    (criterion,) = criteria_of(item.grade.execution.run, [(item.grade, item.item)])
+    answers = _answers(criterion, item)
+    if request.method == "POST":
+        if not may_say:
             raise PermissionDenied
-        position = next_position(task, cast("User", request.user).pk)
-        if position is None:
-            return redirect("admin:evals_app_reviewtask_change", pk)
-        return redirect(_url(task, position))
-
-    def check_one(self, request: HttpRequest, pk: int, position: int) -> HttpResponse:
-        """Show a grade without the judge's verdict, store the answer, then show the verdict."""
-        task = _visible(request, pk)
-        may_say = may_answer(task, request.user)
-        rows = task.items.select_related("grade__execution__run__snapshot", "grade__yardstick")
-        rows = rows.defer("grade__calls", "grade__execution__summary", *_UNREAD)
-        item = get_object_or_404(rows, position=position)
-        item.task = task
-        (criterion,) = criteria_of(item.grade.execution.run, [(item.grade, item.item)])
-        answers = _answers(criterion, item)
-        if request.method == "POST":
-            if not may_say:
-                raise PermissionDenied
-            if taken := _take(request, item, answers):
-                return taken
-        context = self.admin_site.each_context(request) | {
-            "title": f"Grades of run {task.run_id} to check",
-            "opts": self.opts,
-            "task": task,
-            "item": item,
-            "execution": item.grade.execution,
-            "run": item.grade.execution.run,
-            "criterion": criterion,
-            "answers": answers,
-            "has_points": answers is not _VERDICTS,
-            "may_answer": may_say,
-            **_place(task, item, cast("User", request.user).pk),
-            **_conversation(item, criterion),
-        }
-        if context["is_answered"] or not may_say:
-            context |= _reveal_verdicts(item, answers, cast("User", request.user).pk)
-        own = context.get("own")
-        context["reason"] = request.POST.get("reason", own.reason if own else "")
-        return render(request, "admin/evals_app/reviews/tasks/check.html", context)
+        if taken := _take(request, item, answers):
+            return taken
+    context = page_context(request, ReviewTask) | {
+        "title": f"Grades of run {task.run_id} to check",
+        "task": task,
+        "item": item,
+        "execution": item.grade.execution,
+        "run": item.grade.execution.run,
+        "criterion": criterion,
+        "answers": answers,
+        "has_points": answers is not _VERDICTS,
+        "may_answer": may_say,
+        **_place(task, item, person(request).pk),
+        **_conversation(item, criterion),
+    }
+    if context["is_answered"] or not may_say:
+        context |= _reveal_verdicts(item, answers, person(request).pk)
+    context["reason"] = request.POST.get("reason", context.get("reason", ""))
+    return render(request, "admin/evals_app/reviews/tasks/check.html", context)
 
 
 _UNREAD = tuple(f"grade__execution__run__{name}" for name in ("summary", "overrides", "reviewed"))
@@ -146,21 +127,21 @@ def _take(
     request: HttpRequest, item: ReviewItem, answers: tuple[AnswerButton, ...]
 ) -> HttpResponseRedirect | None:
     """Store an answer; return None if it was refused."""
-    person = cast("User", request.user)
     answer = next((one for one in answers if one.value == request.POST.get("answer")), None)
     if answer is None:
         messages.error(request, "Choose one of the answers.")
         return None
     try:
         reason = request.POST.get("reason", "")
-        answer_item(item, by=person, passed=answer.passed, score=answer.score, reason=reason)
+        by = person(request)
+        answer_item(item, by=by, passed=answer.passed, score=answer.score, reason=reason)
     except CannotError as error:
         messages.error(request, str(error))
         return None
     return HttpResponseRedirect(_url(item.task, item.position))
 
 
-def _place(task: ReviewTask, item: ReviewItem, person: int) -> dict[str, Any]:
+def _place(task: ReviewTask, item: ReviewItem, person: int) -> dict[str, object]:
     """Return the progress of the person, and the links."""
     answered = answered_by(task, person)
     if item.position not in answered:
@@ -180,7 +161,7 @@ def _place(task: ReviewTask, item: ReviewItem, person: int) -> dict[str, Any]:
     }
 
 
-def _conversation(item: ReviewItem, criterion: GradeCriterion) -> dict[str, Any]:
+def _conversation(item: ReviewItem, criterion: GradeCriterion) -> dict[str, object]:
     """Return the conversation up to the checked reply."""
     execution = item.grade.execution
     trial = readable_trial(Transcript.objects.of(execution))
@@ -208,7 +189,7 @@ def _turns(trial: Trial, last: int, *, whole: bool) -> list[tuple[TurnLine, bool
 
 def _reveal_verdicts(
     item: ReviewItem, answers: tuple[AnswerButton, ...], person: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the verdicts of the judge and other people, and whether the person agrees."""
     checked = item_with_words(item)
     own = checked.ruling_of(person)
@@ -218,6 +199,7 @@ def _reveal_verdicts(
     return {
         "is_revealed": True,
         "own": own,
+        "reason": own.reason if own else "",
         "own_answer": next((one for one in answers if own and _is_answer(one, own)), None),
         "own_words": verdict_in_words(own.passed) if own else "",
         "agrees": _agrees(checked, person),
@@ -229,7 +211,7 @@ def _reveal_verdicts(
     }
 
 
-def _is_answer(answer: AnswerButton, word: Any) -> bool:
+def _is_answer(answer: AnswerButton, word: Ruling) -> bool:
     if answer.score is not None or word.score is not None:
         return answer.score == word.score
     return answer.passed is word.passed

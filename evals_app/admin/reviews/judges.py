@@ -15,7 +15,6 @@ from django.utils.safestring import SafeString
 from evals_app.admin.kit.charts import Chart, Series, line_chart
 from evals_app.admin.kit.overviews import Overview
 from evals_app.admin.kit.presentation import badge
-from evals_app.admin.reviews.calibration import CalibrationPages
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import JudgeTally, Spending
 from evals_app.reports.words.figures import count
@@ -105,7 +104,7 @@ class JudgeHistory:
 
 
 @admin.register(JudgeTally)
-class JudgesAdmin(CalibrationPages, Overview):
+class JudgesAdmin(Overview):
     """Judges in use."""
 
     template = "admin/evals_app/reviews/judges.html"

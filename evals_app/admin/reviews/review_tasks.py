@@ -1,23 +1,26 @@
 """Tasks to check grades in the admin: the list, the result of one, the dialogs that start and close one."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
+from django.contrib.auth.decorators import permission_required
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
-from evals_app.admin.kit.permissions import requires
+from evals_app.admin.kit.pages import ask, form_data, fragment_of, person
+from evals_app.admin.kit.permissions import ReadOnly, requires
 from evals_app.admin.kit.presentation import badge
-from evals_app.admin.reviews.grade_checking import GradeCheckPages, verdict_in_words
+from evals_app.admin.reviews.grade_checking import verdict_in_words
 from evals_app.admin.reviews.review_task_form import ReviewTaskForm
 from evals_app.admin.starting.run_dialog import leave_dialog
 from evals_app.models import ReviewTask, Run
@@ -43,9 +46,6 @@ from evals_app.runs.reviews.review_tasks import (
 )
 from fixtures_app.editing.times import moment
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 MAX_LINKED = 10  # tasks on the page of a run
 
 
@@ -60,7 +60,7 @@ class AssigneeFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         given = ReviewTask.people.through.objects.all()
-        mine = given.filter(user=cast("User", request.user)).values("reviewtask")
+        mine = given.filter(user=person(request)).values("reviewtask")
         others = given.exclude(reviewtask__in=mine).values("reviewtask")
         if self.value() == "mine":
             return queryset.exclude(pk__in=others)
@@ -96,7 +96,7 @@ class TaskList(ChangeList):
 
 
 @admin.register(ReviewTask)
-class ReviewTaskAdmin(GradeCheckPages):
+class ReviewTaskAdmin(ReadOnly):
     """Tasks: started on the page of a run, worked on and read here."""
 
     list_display = ("name", "status_badge", "mine", "people_shown", "when_created")
@@ -117,7 +117,7 @@ class ReviewTaskAdmin(GradeCheckPages):
     # The list
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ReviewTask]:
-        return _whole(visible_tasks(request.user)).order_by("-pk")
+        return _tasks_for(request)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return TaskList
@@ -147,16 +147,7 @@ class ReviewTaskAdmin(GradeCheckPages):
     def when_created(self, task: ReviewTask) -> str:
         return moment(task.created_at)
 
-    # The page
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        return [
-            path("start/<int:pk>/", view(self.start), name="evals_app_reviewtask_start"),
-            path("of-run/<int:pk>/", self.of_run, name="evals_app_reviewtask_of_run"),
-            path("<int:pk>/close/", view(self.close), name="evals_app_reviewtask_close"),
-            *super().get_urls(),
-        ]
+    # The page of a task
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
@@ -172,7 +163,7 @@ class ReviewTaskAdmin(GradeCheckPages):
         self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
     ) -> HttpResponse:
         task: ReviewTask = context["original"]
-        context |= _result(task, request.user) | {
+        context |= _result(task, person(request)) | {
             "title": f"Grades of run {task.run_id} to check",
             "task": task,
             "may_close": may_close(task, request.user),
@@ -180,55 +171,55 @@ class ReviewTaskAdmin(GradeCheckPages):
         }
         return super().render_change_form(request, context, *args, **kwargs)
 
-    def of_run(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return the part of the page of a run with its latest tasks."""
-        if refused := self.refused_refresh(request):
-            return refused
-        tasks = list(self.get_queryset(request).filter(run=pk)[:MAX_LINKED])
-        reached = progress_of_all(tasks)
-        rows = [
-            {"task": task, "progress": reached[task.pk], "badge": _badge(task, reached[task.pk])}
-            for task in tasks
-        ]
-        return render(request, "admin/evals_app/reviews/tasks/of_run.html", {"tasks": rows})
 
-    # The dialogs
+# Its dialogs, and its lines on the page of a run
 
-    def start(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask how many grades of which checks, and draw them."""
-        if not request.user.has_perms(CHECKING):
-            raise PermissionDenied
-        run = get_object_or_404(Run.objects.defer("summary"), pk=pk)
-        form = ReviewTaskForm(run, data=request.POST if request.method == "POST" else None)
-        if form.is_valid():
-            try:
-                # admin_view() requires signing in.
-                task = create_task(run, by=cast("User", request.user), **form.task_options)
-            except CannotCheckError as error:
-                form.add_error(error.key if error.key in form.fields else None, error.problems)
-            else:
-                return leave_dialog(task_url(task.pk))
-        context = {"form": form, "run": run}
-        return render(request, "admin/evals_app/reviews/tasks/start.html", context)
 
-    def close(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask, then close the task."""
-        task = get_object_or_404(visible_tasks(request.user), pk=pk)
-        if not request.user.has_perms(CHECKING):
-            raise PermissionDenied
-        if request.method != "POST":
-            dialog = {
-                "title": "Close this task?",
-                "text": "No one is asked about its grades any more. All answers are kept and count.",
-                "submit": "Close task",
-                "dismiss": "Cancel",
-            }
-            return render(request, "admin/evals_app/kit/dialog.html", {"dialog": dialog})
-        if close_task(task, by=cast("User", request.user)):
-            messages.success(request, "The task is closed.")
+@fragment_of(ReviewTask)
+def show_tasks_of_run(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return the part of the page of a run with its latest tasks."""
+    tasks = list(_tasks_for(request).filter(run=pk)[:MAX_LINKED])
+    reached = progress_of_all(tasks)
+    rows = [
+        {"task": task, "progress": reached[task.pk], "badge": _badge(task, reached[task.pk])}
+        for task in tasks
+    ]
+    return render(request, "admin/evals_app/reviews/tasks/of_run.html", {"tasks": rows})
+
+
+@permission_required(CHECKING, raise_exception=True)
+def start_task(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask how many grades of which checks, and draw them."""
+    run = get_object_or_404(Run.objects.defer("summary"), pk=pk)
+    form = ReviewTaskForm(run, data=form_data(request))
+    if form.is_valid():
+        try:
+            task = create_task(run, by=person(request), **form.task_options)
+        except CannotCheckError as error:
+            form.add_error(error.key if error.key in form.fields else None, error.problems)
         else:
-            messages.info(request, "The task is closed already.")
-        return leave_dialog(task_url(pk))
+            return leave_dialog(task_url(task.pk))
+    context = {"form": form, "run": run}
+    return render(request, "admin/evals_app/reviews/tasks/start.html", context)
+
+
+@permission_required(CHECKING, raise_exception=True)
+def ask_to_close(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask, then close the task."""
+    task = get_object_or_404(visible_tasks(request.user), pk=pk)
+    if request.method != "POST":
+        return ask(
+            request,
+            title="Close this task?",
+            text="No one is asked about its grades any more. All answers are kept and count.",
+            submit="Close task",
+            dismiss="Cancel",
+        )
+    if close_task(task, by=person(request)):
+        messages.success(request, "The task is closed.")
+    else:
+        messages.info(request, "The task is closed already.")
+    return leave_dialog(task_url(pk))
 
 
 def task_url(pk: int) -> str:
@@ -241,9 +232,9 @@ def may_check_grades(request: HttpRequest, run: Run) -> bool:
     return bool(run.judge) and request.user.has_perms(CHECKING)
 
 
-def _whole(tasks: QuerySet[ReviewTask]) -> QuerySet[ReviewTask]:
-    rows = tasks.select_related("run", "created_by").defer("run__summary", "run__overrides")
-    return rows.prefetch_related("people")
+def _tasks_for(request: HttpRequest) -> QuerySet[ReviewTask]:
+    tasks = visible_tasks(request.user).select_related("run", "created_by").order_by("-pk")
+    return tasks.defer("run__summary", "run__overrides").prefetch_related("people")
 
 
 def _badge(task: ReviewTask, reached: TaskProgress) -> SafeString:
@@ -253,7 +244,7 @@ def _badge(task: ReviewTask, reached: TaskProgress) -> SafeString:
     return badge("finished", word="All checked") if is_done else badge("queued", word="To check")
 
 
-def _result(task: ReviewTask, user: Any) -> dict[str, Any]:
+def _result(task: ReviewTask, user: User) -> dict[str, object]:
     """Return how far a task is, and where people and the judge disagree.
 
     People still working on it do not see answers of others to grades they have not answered.
@@ -287,7 +278,7 @@ def _progress(task: ReviewTask, items: list[TaskItem]) -> TaskProgress:
     return progress_of([(item.position, item.words) for item in items], assigned=assigned)
 
 
-def _line(item: TaskItem) -> dict[str, Any]:
+def _line(item: TaskItem) -> dict[str, object]:
     address = reverse("admin:evals_app_execution_change", args=[item.execution])
     return {
         "item": item,
