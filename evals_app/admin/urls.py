@@ -6,6 +6,7 @@ from evals_app.admin.comparing.urls import urlpatterns as comparing
 from evals_app.admin.history.urls import urlpatterns as history
 from evals_app.admin.importing.urls import urlpatterns as importing
 from evals_app.admin.regrading.urls import urlpatterns as regrading
+from evals_app.admin.retests.urls import urlpatterns as retests
 from evals_app.admin.reviews.urls import urlpatterns as reviews
 from evals_app.admin.runs.urls import urlpatterns as runs
 from evals_app.admin.starting.urls import urlpatterns as starting
@@ -13,5 +14,5 @@ from evals_app.admin.suites.urls import urlpatterns as suites
 
 urlpatterns = [
     *(agents + checks + comparing + history + importing),
-    *(regrading + reviews + runs + starting + suites),
+    *(regrading + retests + reviews + runs + starting + suites),
 ]

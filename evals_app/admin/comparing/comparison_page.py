@@ -9,11 +9,11 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from evals_app.admin.comparing.comparison_charts import cost_and_quality, score_distribution
-from evals_app.admin.comparing.retest_dialog import retest_url
 from evals_app.admin.comparing.side_by_side import comparison_url, read_number, side_by_side_url
 from evals_app.admin.conversation.execution_numbers import score_size, with_sign
 from evals_app.admin.importing.import_changes import ChangedValue, changed_place
 from evals_app.admin.kit.presentation import badge, plural, run_badges
+from evals_app.admin.retests.retest_dialog import retest_url
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.formats.snapshots.snapshot_differences import PartDifferences
 from evals_app.library.importing.rights import Rights

@@ -14,7 +14,6 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
-from evals_app.admin.comparing.retest_dialog import retest_context
 from evals_app.admin.comparing.views import compare_chosen
 from evals_app.admin.kit.permissions import ReadOnly
 from evals_app.admin.kit.presentation import (
@@ -23,6 +22,7 @@ from evals_app.admin.kit.presentation import (
     token_lines,
 )
 from evals_app.admin.regrading.regrade_results import made_from
+from evals_app.admin.retests.retest_dialog import settlements_of
 from evals_app.admin.runs.run_pages import how_long_kept, live_context, with_transcripts
 from evals_app.admin.runs.run_results import snapshot_settings
 from evals_app.engine.llm.pricing import usd_text
@@ -153,7 +153,7 @@ class RunAdmin(ReadOnly):
             "pruned_at": with_transcripts(run).pruned_at,
             **made_from(run),
             "show_history": False,
-            "settlements": retest_context(request, run)["settlements"],
+            "settlements": settlements_of(run),
         }
         return super().render_change_form(request, context, *args, **kwargs)
 

@@ -6,11 +6,11 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
-from evals_app.admin.comparing.retest_dialog import retest_url
 from evals_app.admin.kit.pages import fragment_of, viewers_of
 from evals_app.admin.kit.presentation import has_scripted_judge, plural, run_badges
 from evals_app.admin.regrading.regrade_dialog import regrade_url
 from evals_app.admin.regrading.regrade_results import regraded_line, results_context
+from evals_app.admin.retests.retest_dialog import retest_url
 from evals_app.admin.reviews.review_tasks import may_check_grades
 from evals_app.admin.runs.run_progress import counters, progress, status_line
 from evals_app.admin.runs.run_results import causes, results

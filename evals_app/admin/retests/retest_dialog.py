@@ -2,11 +2,11 @@
 
 from decimal import ROUND_UP, Decimal
 from functools import cached_property
-from typing import Any
+from typing import cast
 
 from django import forms
 from django.db.models import Q
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.text import capfirst
 from unfold.widgets import UnfoldAdminSelectWidget
@@ -42,11 +42,11 @@ class RetestForm(forms.Form):
         help_text="For all runs of the settlement together. Leave blank for no limit.",
     )
 
-    def __init__(self, head: Run, *, base: str = "", data: Any = None) -> None:
+    def __init__(self, head: Run, *, base: str = "", data: QueryDict | None = None) -> None:
         super().__init__(data, auto_id="settle_%s")
         self.head = head
         self._runs = {str(run.pk): run for run in _earlier(head, also=base)}
-        field: Any = self.fields["base"]
+        field = cast("forms.ChoiceField", self.fields["base"])
         field.choices = [(key, _label(run)) for key, run in self._runs.items()]
         field.initial = base if base in self._runs else _usual(head, self._runs)
         price = self._forecast[0] if data is None else None
@@ -100,19 +100,12 @@ def retest_url(request: HttpRequest, head: Run, *, base: Run | None = None) -> s
     return url if base is None else f"{url}?base={base.pk}"
 
 
-def retest_context(request: HttpRequest, head: Run, *, base: Run | None = None) -> dict[str, Any]:
-    """Return the context of `retests/button.html` and `retests/links.html`.
-
-    With `base` the dialog suggests this run.
-    """
-    runs = Q(base=head) | Q(head=head)
-    if base is not None:
-        runs = Q(base=base, head=head)
-    rows = Settlement.objects.filter(runs).order_by("-pk").only("base", "head")
-    return {
-        "retest_url": retest_url(request, head, base=base),
-        "settlements": [] if head.is_open else list(rows[:_MAX_LINKS]),
-    }
+def settlements_of(run: Run) -> list[Settlement]:
+    """Return the last settlements that compare a run, for `retests/links.html`."""
+    if run.is_open:
+        return []
+    rows = Settlement.objects.filter(Q(base=run) | Q(head=run)).only("base", "head")
+    return list(rows.order_by("-pk")[:_MAX_LINKS])
 
 
 def _earlier(head: Run, *, also: str) -> list[Run]:
