@@ -9,10 +9,11 @@ from evals_app.admin.regrading.urls import urlpatterns as regrading
 from evals_app.admin.retests.urls import urlpatterns as retests
 from evals_app.admin.reviews.urls import urlpatterns as reviews
 from evals_app.admin.runs.urls import urlpatterns as runs
+from evals_app.admin.site.urls import urlpatterns as site
 from evals_app.admin.starting.urls import urlpatterns as starting
 from evals_app.admin.suites.urls import urlpatterns as suites
 
 urlpatterns = [
     *(agents + checks + comparing + history + importing),
-    *(regrading + retests + reviews + runs + starting + suites),
+    *(regrading + retests + reviews + runs + site + starting + suites),
 ]

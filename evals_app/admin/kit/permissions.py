@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import URLPattern
 from unfold.admin import ModelAdmin
 
 from evals_app.requests.throttles import Uploads, in_minutes
@@ -56,6 +57,15 @@ class ReadOnly(WrittenByRuns):
         if self.admin_site.has_permission(request) and self.has_view_permission(request):
             return None
         return HttpResponse(status=403, headers={"HX-Refresh": "true"})
+
+
+class AddedUp(ReadOnly):
+    """Rows that runs write, without a list: our own page adds them up for readers of runs."""
+
+    has_view_permission = requires("evals_app.view_run")
+
+    def get_urls(self) -> list[URLPattern]:
+        return []
 
 
 def refused_upload(request: HttpRequest, context: dict[str, Any]) -> HttpResponse | None:

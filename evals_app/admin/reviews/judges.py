@@ -9,11 +9,14 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Sum
 from django.db.models.functions import TruncMonth
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils.safestring import SafeString
+from django.views.decorators.http import require_GET
 
 from evals_app.admin.kit.charts import Chart, Series, line_chart
-from evals_app.admin.kit.overviews import Overview
+from evals_app.admin.kit.pages import page_context, viewers_of
+from evals_app.admin.kit.permissions import AddedUp
 from evals_app.admin.kit.presentation import badge
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import JudgeTally, Spending
@@ -103,23 +106,24 @@ class JudgeHistory:
         return badge("scripted") if has_script(self.model) else ""
 
 
-@admin.register(JudgeTally)
-class JudgesAdmin(Overview):
-    """Judges in use."""
+admin.site.register(JudgeTally, AddedUp)
 
-    template = "admin/evals_app/reviews/judges.html"
 
-    def overview(self, request: HttpRequest) -> dict[str, Any]:
-        judges = judges_since(today() - timedelta(days=LAST_DAYS))
-        return {
-            "title": "Judges",
-            "days": LAST_DAYS,
-            "judges": judges[:MAX_JUDGES],
-            "left_out": max(0, len(judges) - MAX_JUDGES),
-            "chart": _chart(judges[:CHART_JUDGES]),
-            "charted": min(len(judges), CHART_JUDGES),
-            "sees_criteria": request.user.has_perm("evals_app.view_execution"),
-        }
+@require_GET
+@viewers_of(JudgeTally)
+def show_judges(request: HttpRequest) -> HttpResponse:
+    """Show the judges in use."""
+    judges = judges_since(today() - timedelta(days=LAST_DAYS))
+    context = page_context(request, JudgeTally) | {
+        "title": "Judges",
+        "days": LAST_DAYS,
+        "judges": judges[:MAX_JUDGES],
+        "left_out": max(0, len(judges) - MAX_JUDGES),
+        "chart": _chart(judges[:CHART_JUDGES]),
+        "charted": min(len(judges), CHART_JUDGES),
+        "sees_criteria": request.user.has_perm("evals_app.view_execution"),
+    }
+    return render(request, "admin/evals_app/reviews/judges.html", context)
 
 
 def judges_since(first: date) -> list[JudgeHistory]:

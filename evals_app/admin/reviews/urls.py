@@ -3,9 +3,11 @@
 from evals_app.admin.kit.pages import fragment_path, page_path
 from evals_app.admin.reviews.calibration import list_criteria, show_calibration, try_wording
 from evals_app.admin.reviews.grade_checking import check_next, check_one
+from evals_app.admin.reviews.judges import show_judges
 from evals_app.admin.reviews.review_tasks import ask_to_close, show_tasks_of_run, start_task
 
 urlpatterns = [
+    page_path("judgetally/", show_judges, name="judgetally_changelist"),
     page_path("judgetally/criteria/", list_criteria, name="yardsticks"),
     page_path("judgetally/criteria/<slug:digest>/", show_calibration, name="yardstick"),
     page_path("judgetally/criteria/<slug:digest>/try/", try_wording, name="yardstick_try"),

@@ -6,18 +6,21 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils.formats import date_format
+from django.views.decorators.http import require_GET
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.views import ChangeList
 
 from evals_app.admin.kit.charts import Chart, Series, line_chart
-from evals_app.admin.kit.overviews import Overview
+from evals_app.admin.kit.pages import page_context, person, viewers_of
+from evals_app.admin.kit.permissions import AddedUp
 from evals_app.admin.starting.run_choices import CeilingField
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import MonthlyCeiling, Spending
-from evals_app.reports.answers.spending import SpentAmount, total_of
+from evals_app.reports.answers.spending import By, SpentAmount, total_of
 from evals_app.runs.ground.ledger import today
 from evals_app.runs.money.ceilings import MonthlyLimit, ceilings_for, limits_of
 from evals_app.runs.money.spending import (
@@ -31,40 +34,40 @@ from evals_app.runs.money.spending import (
 
 MAX_ROWS = 100  # of each table
 MAX_MONTHS = 60  # to choose from
-_HEADS = {"agent": "Agent", "model": "Model", "person": "Person"}
+_HEADS: dict[By, str] = {"agent": "Agent", "model": "Model", "person": "Person"}
 
 
-@admin.register(Spending)
-class SpendingAdmin(Overview):
-    """The ledger, month by month."""
+admin.site.register(Spending, AddedUp)
 
-    template = "admin/evals_app/site/spending.html"
 
-    def overview(self, request: HttpRequest) -> dict[str, Any]:
-        reader: Any = request.user
-        try:
-            first = read_month(request.GET.get("month", ""))
-        except ValueError as error:
-            messages.error(request, str(error))
-            first = read_month("")
-        days = spending(first, by="day", reader=reader)
-        is_now = first == today().replace(day=1)
-        limits = list(limits_of(list(ceilings_for(reader.pk)))) if is_now else []
-        return {
-            "title": "Spending",
-            "month": first,
-            "month_text": month_text(first),
-            "months": [(month_text(month), month) for month in _months(first)],
-            "is_own": not sees_all(reader),
-            "total": _amounts(total_of(days)),
-            "limits": [(limit.ceiling.label, _of_limit(limit)) for limit in limits],
-            "days": [{**_amounts(row), "name": _day(row.key)} for row in days],
-            "chart": _chart(first, days),
-            "tables": [
-                (head, *_table(spending(first, by=by, reader=reader)))  # type: ignore[arg-type]  # a By
-                for by, head in _HEADS.items()
-            ],
-        }
+@require_GET
+@viewers_of(Spending)
+def show_spending(request: HttpRequest) -> HttpResponse:
+    """Show the ledger of a month."""
+    reader = person(request)
+    try:
+        first = read_month(request.GET.get("month", ""))
+    except ValueError as error:
+        messages.error(request, str(error))
+        first = read_month("")
+    days = spending(first, by="day", reader=reader)
+    is_now = first == today().replace(day=1)
+    limits = list(limits_of(list(ceilings_for(reader.pk)))) if is_now else []
+    context = page_context(request, Spending) | {
+        "title": "Spending",
+        "month": first,
+        "month_text": month_text(first),
+        "months": [(month_text(month), month) for month in _months(first)],
+        "is_own": not sees_all(reader),
+        "total": _amounts(total_of(days)),
+        "limits": [(limit.ceiling.label, _of_limit(limit)) for limit in limits],
+        "days": [{**_amounts(row), "name": _day(row.key)} for row in days],
+        "chart": _chart(first, days),
+        "tables": [
+            (head, *_table(spending(first, by=by, reader=reader))) for by, head in _HEADS.items()
+        ],
+    }
+    return render(request, "admin/evals_app/site/spending.html", context)
 
 
 def _months(shown: date) -> list[date]:
