@@ -3,6 +3,7 @@
 from evals_app.admin.agents.urls import urlpatterns as agents
 from evals_app.admin.checks.urls import urlpatterns as checks
 from evals_app.admin.comparing.urls import urlpatterns as comparing
+from evals_app.admin.executions.urls import urlpatterns as executions
 from evals_app.admin.history.urls import urlpatterns as history
 from evals_app.admin.importing.urls import urlpatterns as importing
 from evals_app.admin.regrading.urls import urlpatterns as regrading
@@ -14,6 +15,6 @@ from evals_app.admin.starting.urls import urlpatterns as starting
 from evals_app.admin.suites.urls import urlpatterns as suites
 
 urlpatterns = [
-    *(agents + checks + comparing + history + importing),
+    *(agents + checks + comparing + executions + history + importing),
     *(regrading + retests + reviews + runs + site + starting + suites),
 ]

@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from django import forms
 from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from evals_app.admin.kit.permissions import ReadOnly, requires
+from evals_app.admin.kit.pages import form_data, may_view, page_context, viewers_of
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.proposing.proposals import Kind, Proposal
 from evals_app.engine.proposing.recorded_tools import Recording
@@ -33,6 +34,7 @@ from evals_app.library.making.case_making import (
 from evals_app.library.making.observing import ObservedConversation, observe
 from evals_app.models import Case, Execution, Suite
 
+CHANGE_CASE = "evals_app.change_case"
 _NEW = "new"
 _COUNTS: dict[Kind, str] = {
     "call": "check",
@@ -87,8 +89,10 @@ class NewCaseForm(forms.Form):
         label="Suite of the copy",
     )
 
-    def __init__(self, request: HttpRequest, page: "_Page", *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self, request: HttpRequest, page: "_Page", data: QueryDict | None, *, name: str
+    ) -> None:
+        super().__init__(data, initial={"name": name})
         self.page = page
         may_add = request.user.has_perm(ADD_SUITE)
         self._offer("suite", page.suites, is_new=may_add)
@@ -106,8 +110,7 @@ class NewCaseForm(forms.Form):
     def _offer(self, name: str, suites: Sequence[Suite], *, is_new: bool) -> None:
         choices = [(str(suite.pk), suite.name) for suite in suites]
         choices += [(_NEW, "A new suite")] if is_new else []
-        field: Any = self.fields[name]
-        field.choices = choices
+        cast("forms.ChoiceField", self.fields[name]).choices = choices
 
     def to_options(self, keys: Collection[str]) -> CaseOptions:
         """Return the chosen options of the new case."""
@@ -141,97 +144,77 @@ class _Page:
         return cls(observed, suites_for(execution), recording, copies)
 
 
-class MakesCases(ReadOnly):
-    """The buttons, and their pages, that make a case of a conversation or add checks to its case."""
+@viewers_of(Execution)
+@permission_required(ADD_CASE, raise_exception=True)
+def ask_to_make_case(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask what to check, then add the case to a suite."""
+    execution, observed = _ended_conversation(pk)
+    page = _Page.of(execution, observed)
+    name = proposed_name(execution, observed)
+    form = NewCaseForm(request, page, form_data(request), name=name)
 
-    has_case_permission = requires(ADD_CASE)
-    has_checks_permission = requires("evals_app.change_case")
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        return [
-            path("<int:pk>/case/", view(self.make_case), name="evals_app_execution_case"),
-            path("<int:pk>/checks/", view(self.add_checks), name="evals_app_execution_checks"),
-            *super().get_urls(),
-        ]
-
-    def make_case(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask what to check, then add the case to a suite."""
-        execution, observed = self._ended_conversation(
-            request, pk, may=self.has_case_permission(request)
-        )
-        page = _Page.of(execution, observed)
-        initial = {"name": proposed_name(execution, observed)}
-        form = NewCaseForm(request, page, _posted_data(request), initial=initial)
-
-        def make(keys: Collection[str]) -> Case:
-            wanted = form.to_options(keys)
-            if not request.user.has_perms(wanted.permissions()):
-                raise PermissionDenied
-            return make_case(execution, observed, wanted, by=request.user)
-
-        if (case := _try_to_write(request, form, make)) is not None:
-            messages.success(request, f"Case “{case}” was added to the suite “{case.suite}”.")
-            return redirect(_after(request, case, execution))
-        return self._ask(
-            request,
-            title="Make a case of this",
-            execution=execution,
-            observed=observed,
-            recording=page.recording,
-            form=form,
-            sections=_sections(observed, observed.proposals(), _ticked_keys(request)),
-        )
-
-    def add_checks(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask what to check, then add these checks to the case that ran."""
-        execution, observed = self._ended_conversation(
-            request, pk, may=self.has_checks_permission(request)
-        )
-        case = LiveCase.of(execution, observed)
-        if case is None:
-            raise Http404("The case was deleted or renamed.")
-        form = forms.Form(_posted_data(request))
-
-        def add(keys: Collection[str]) -> Case:
-            return add_checks(execution, observed, keys, by=request.user)
-
-        if (changed := _try_to_write(request, form, add)) is not None:
-            messages.success(request, f"The checks were added to the case “{changed}”.")
-            return redirect(_after(request, changed, execution))
-        return self._ask(
-            request,
-            title=f"Add checks to “{case.row}”",
-            execution=execution,
-            observed=observed,
-            case=case,
-            form=form,
-            sections=_sections(observed, case.proposals(), _ticked_keys(request)),
-        )
-
-    def _ended_conversation(
-        self, request: HttpRequest, pk: int, *, may: bool
-    ) -> tuple[Execution, ObservedConversation]:
-        """Return a conversation that checks can be made from."""
-        # admin_view() asks only whether the person is staff.
-        if not (self.has_view_permission(request) and may):
+    def make(keys: Collection[str]) -> Case:
+        wanted = form.to_options(keys)
+        if not request.user.has_perms(wanted.permissions()):
             raise PermissionDenied
-        rows = Execution.objects.select_related("run__snapshot", "run__suite", "reviewed").defer(
-            "run__summary", "turn_ms"
-        )
-        execution = get_object_or_404(rows, pk=pk)
-        observed = observe(execution) if execution.verdict else None
-        if observed is None or not observed.trial.turns:
-            raise Http404("This conversation has not ended, or is no longer stored.")
-        return execution, observed
+        return make_case(execution, observed, wanted, by=request.user)
 
-    def _ask(self, request: HttpRequest, **context: Any) -> HttpResponse:
-        context |= self.admin_site.each_context(request) | {"opts": self.opts}
-        return render(request, "admin/evals_app/conversation/make_case.html", context)
+    if (case := _try_to_write(request, form, make)) is not None:
+        messages.success(request, f"Case “{case}” was added to the suite “{case.suite}”.")
+        return redirect(_after(request, case, execution))
+    return _ask(
+        request,
+        title="Make a case of this",
+        execution=execution,
+        observed=observed,
+        recording=page.recording,
+        form=form,
+        sections=_sections(observed, observed.proposals(), _ticked_keys(request)),
+    )
 
 
-def _posted_data(request: HttpRequest) -> Any:
-    return request.POST if request.method == "POST" else None
+@viewers_of(Execution)
+@permission_required(CHANGE_CASE, raise_exception=True)
+def ask_to_add_checks(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask what to check, then add these checks to the case that ran."""
+    execution, observed = _ended_conversation(pk)
+    case = LiveCase.of(execution, observed)
+    if case is None:
+        raise Http404("The case was deleted or renamed.")
+    form = forms.Form(form_data(request))
+
+    def add(keys: Collection[str]) -> Case:
+        return add_checks(execution, observed, keys, by=request.user)
+
+    if (changed := _try_to_write(request, form, add)) is not None:
+        messages.success(request, f"The checks were added to the case “{changed}”.")
+        return redirect(_after(request, changed, execution))
+    return _ask(
+        request,
+        title=f"Add checks to “{case.row}”",
+        execution=execution,
+        observed=observed,
+        case=case,
+        form=form,
+        sections=_sections(observed, case.proposals(), _ticked_keys(request)),
+    )
+
+
+def _ended_conversation(pk: int) -> tuple[Execution, ObservedConversation]:
+    """Return a conversation that checks can be made from."""
+    rows = Execution.objects.select_related("run__snapshot", "run__suite", "reviewed").defer(
+        "run__summary", "turn_ms"
+    )
+    execution = get_object_or_404(rows, pk=pk)
+    observed = observe(execution) if execution.verdict else None
+    if observed is None or not observed.trial.turns:
+        raise Http404("This conversation has not ended, or is no longer stored.")
+    return execution, observed
+
+
+def _ask(request: HttpRequest, **context: object) -> HttpResponse:
+    context |= page_context(request, Execution)
+    return render(request, "admin/evals_app/conversation/make_case.html", context)
 
 
 def _ticked_keys(request: HttpRequest) -> Collection[str] | None:
@@ -255,7 +238,7 @@ def _try_to_write(
 
 def _after(request: HttpRequest, case: Case, execution: Execution) -> str:
     """Return the editor of a case or, without the right to see it, the previous page."""
-    if any(request.user.has_perm(f"evals_app.{action}_case") for action in ("view", "change")):
+    if may_view(request, Case):
         return reverse("admin:evals_app_case_change", args=[case.pk])
     return reverse("admin:evals_app_execution_change", args=[execution.pk])
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 
 from evals_app.admin.comparing.comparison_page import PartLine, part_line
 from evals_app.admin.comparing.side_by_side import read_number, side_by_side_url
-from evals_app.admin.kit.pages import page_context, viewers_of
+from evals_app.admin.kit.pages import may_view, page_context, viewers_of
 from evals_app.admin.kit.presentation import badge, plural
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.library.changes.edits import COMMAND_LINE
@@ -87,7 +87,7 @@ def _page(request: HttpRequest) -> dict[str, Any]:
     entries = entries_of(suite, rows)[:PER_PAGE]
     if not Rights.of(request.user).may_see_everything():
         entries = [entry.without_values() for entry in entries]
-    case_id = _case_id(request, suite, name)
+    case_id = case_id_of(request, suite.pk, name)
     if not (entries or case_id):
         raise Http404(f"There is no case {name[:40]} in suite {slug}.")
     chosen = {"all": "true"} if with_all else {}
@@ -106,12 +106,11 @@ def _page(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _case_id(request: HttpRequest, suite: OfSuite, name: str) -> int | None:
+def case_id_of(request: HttpRequest, suite_id: int | None, name: str) -> int | None:
     """Return the case as it is now, if it exists and the person may see it."""
-    may_see = any(request.user.has_perm(f"evals_app.{verb}_case") for verb in ("view", "change"))
-    if suite.pk is None or not may_see:
+    if suite_id is None or not may_view(request, Case):
         return None
-    return Case.objects.filter(suite=suite.pk, name=name).values_list("pk", flat=True).first()
+    return Case.objects.filter(suite=suite_id, name=name).values_list("pk", flat=True).first()
 
 
 def _line(entry: HistoryEntry) -> HistoryLine:

@@ -61,15 +61,11 @@ def viewers_of(model: type[Model]) -> Callable[[View[P]], View[P]]:
     return decorate
 
 
-def refused_refresh(request: HttpRequest, model: type[Model]) -> HttpResponse | None:
-    """Return the refusal of a page fragment, which reloads the page; None if it may be read."""
-    if admin.site.has_permission(request) and may_view(request, model):
-        return None
-    return HttpResponse(status=403, headers={"HX-Refresh": "true"})
-
-
 def fragment_of(model: type[Model]) -> Callable[[View[P]], View[P]]:
-    """Open a page fragment that polls to those who may see the rows of a model."""
+    """Open a page fragment that polls to those who may see the rows of a model.
+
+    A refusal reloads the page.
+    """
 
     def decorate(view: View[P]) -> View[P]:
         @never_cache
@@ -77,7 +73,9 @@ def fragment_of(model: type[Model]) -> Callable[[View[P]], View[P]]:
         def fragment(
             request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs
         ) -> HttpResponseBase:
-            return refused_refresh(request, model) or view(request, *args, **kwargs)
+            if admin.site.has_permission(request) and may_view(request, model):
+                return view(request, *args, **kwargs)
+            return HttpResponse(status=403, headers={"HX-Refresh": "true"})
 
         return fragment
 

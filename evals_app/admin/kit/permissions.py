@@ -51,13 +51,6 @@ class ReadOnly(WrittenByRuns):
     class Media:
         css = {"all": ["evals_app/conversation/review.css"]}
 
-    def refused_refresh(self, request: HttpRequest) -> HttpResponse | None:
-        """Return the refusal of a page fragment, which reloads the page; None if it may be read."""
-        # Without a session the page itself must ask for the password, not this fragment.
-        if self.admin_site.has_permission(request) and self.has_view_permission(request):
-            return None
-        return HttpResponse(status=403, headers={"HX-Refresh": "true"})
-
 
 class AddedUp(ReadOnly):
     """Rows that runs write, without a list: our own page adds them up for readers of runs."""
