@@ -16,11 +16,7 @@ from unfold.paginator import InfinitePaginator
 
 from evals_app.admin.comparing.views import compare_chosen
 from evals_app.admin.kit.permissions import ReadOnly
-from evals_app.admin.kit.presentation import (
-    between,
-    run_badges,
-    token_lines,
-)
+from evals_app.admin.kit.presentation import between, run_badges, token_lines
 from evals_app.admin.regrading.regrade_results import made_from
 from evals_app.admin.retests.retest_dialog import settlements_of
 from evals_app.admin.runs.run_pages import how_long_kept, live_context, with_transcripts
@@ -46,9 +42,6 @@ class SuiteFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(**{self.column: self.value()}) if self.value() else queryset
-
-
-_STOP_POLLING = 286  # of htmx
 
 
 @admin.register(Run)
