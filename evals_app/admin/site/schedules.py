@@ -8,7 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -19,6 +19,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWi
 
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.model_choices import ModelInput
+from evals_app.admin.kit.pages import may_view, person
 from evals_app.admin.kit.presentation import agent_label, badge
 from evals_app.admin.kit.spec_form import explain_errors
 from evals_app.admin.people.profile import ZoneField, ZoneInput
@@ -203,40 +204,12 @@ class ScheduleAdmin(Editor):
 
     # The page
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(require_GET(self.next_times))
-        return [
-            path("next-times/", view, name="evals_app_schedule_next_times"),
-            *super().get_urls(),
-        ]
-
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         zone = zone_of(request.user)
         return {
             "time_zone": str(zone or timezone.get_default_timezone()),
             **super().get_changeform_initial_data(request),
         }
-
-    def next_times(self, request: HttpRequest) -> HttpResponse:
-        """Show when a schedule that is being edited would be due."""
-        if not (self.has_view_permission(request) or request.user.has_perm(_ADDING)):
-            raise PermissionDenied
-        written = {name: request.GET.get(name, "").strip() for name in RHYTHM}
-        context: dict[str, Any] = {}
-        try:
-            written["time_zone"] = ZoneField(max_length=100).clean(written["time_zone"])
-            rhythm = Rhythm.model_validate(written)
-        except forms.ValidationError as error:
-            context["problem"] = " ".join(error.messages)
-        except ValidationError as error:
-            context["problem"] = " ".join(
-                message for _, message in explain_errors(error, model=Rhythm, data=written)
-            )
-        else:
-            schedule = Schedule(**written)
-            schedule.next_at = rhythm.next(after=timezone.now())
-            context |= {"in_words": schedule.in_words, "times": _next_times(schedule)}
-        return render(request, "admin/evals_app/site/schedule_times.html", context)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -254,8 +227,30 @@ class ScheduleAdmin(Editor):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Schedule, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature
-        person: Any = request.user
-        save_schedule(obj, suites=form.cleaned_data["suites"], by=person)
+        save_schedule(obj, suites=form.cleaned_data["suites"], by=person(request))
+
+
+@require_GET
+def show_next_times(request: HttpRequest) -> HttpResponse:
+    """Show when a schedule that is being edited would be due."""
+    if not (may_view(request, Schedule) or request.user.has_perm(_ADDING)):
+        raise PermissionDenied
+    written = {name: request.GET.get(name, "").strip() for name in RHYTHM}
+    context: dict[str, object] = {}
+    try:
+        written["time_zone"] = ZoneField(max_length=100).clean(written["time_zone"])
+        rhythm = Rhythm.model_validate(written)
+    except forms.ValidationError as error:
+        context["problem"] = " ".join(error.messages)
+    except ValidationError as error:
+        context["problem"] = " ".join(
+            message for _, message in explain_errors(error, model=Rhythm, data=written)
+        )
+    else:
+        schedule = Schedule(**written)
+        schedule.next_at = rhythm.next(after=timezone.now())
+        context |= {"in_words": schedule.in_words, "times": _next_times(schedule)}
+    return render(request, "admin/evals_app/site/schedule_times.html", context)
 
 
 def _next_times(schedule: Schedule) -> list[str]:

@@ -1,15 +1,13 @@
 """Webhooks in the admin: addresses that get messages when runs end, and what was sent to them."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.contrib.auth.decorators import permission_required
 from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST
@@ -18,6 +16,7 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from evals_app.admin.kit.choices import Choices
+from evals_app.admin.kit.pages import page_context
 from evals_app.admin.kit.presentation import badge
 from evals_app.engine.basics.permits import permits
 from evals_app.engine.network.addresses import reach_problem
@@ -25,9 +24,6 @@ from evals_app.library.changes.edits import note_edit
 from evals_app.models import Delivery, Suite, Webhook
 from evals_app.runs.notices import TESTED, send_again, send_test
 from fixtures_app.editing.times import moment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SHOWN = 50  # deliveries on the page
 WISHES = ("on_end", "on_failure", "on_worse")
@@ -37,6 +33,7 @@ _SIGNS = {
     Delivery.State.FAILED: "failed",
     Delivery.State.DROPPED: "none",
 }
+_may_change = permission_required("evals_app.change_webhook", raise_exception=True)
 
 
 class WebhookForm(forms.ModelForm):
@@ -146,21 +143,6 @@ class WebhookAdmin(ModelAdmin):
 
     # The page
 
-    def get_urls(self) -> list[URLPattern]:
-        pages: list[tuple[str, Callable[..., HttpResponse], str]] = [
-            ("test/", require_POST(self.test), "test"),
-            ("secret/", require_http_methods(["GET", "POST"])(self.secret), "secret"),
-            ("deliveries/<int:delivery>/again/", require_POST(self.again), "again"),
-        ]
-        wrap = self.admin_site.admin_view
-        return [
-            *(
-                path(f"<int:pk>/{route}", wrap(view), name=f"evals_app_webhook_{name}")
-                for route, view, name in pages
-            ),
-            *super().get_urls(),
-        ]
-
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
@@ -179,52 +161,54 @@ class WebhookAdmin(ModelAdmin):
             return redirect("admin:evals_app_webhook_change", obj.pk)
         return redirect("admin:evals_app_webhook_secret", obj.pk)
 
-    def secret(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show the key that signs; a POST makes a new one."""
-        hook = self._find_webhook(request, pk)
-        if request.method == "POST":
-            hook.renew_secret()
-            hook.save(update_fields=["nonce"])
-            note_edit(hook, user=request.user, note="Made a new signing secret.")
-            messages.success(request, "Messages are signed with the new secret from now on.")
-            return redirect("admin:evals_app_webhook_secret", hook.pk)
-        context = self.admin_site.each_context(request) | {
-            "opts": self.opts,
-            "title": f"Signing secret of {hook}",
-            "hook": hook,
-        }
-        page = TemplateResponse(request, "admin/evals_app/site/webhooks/secret.html", context)
-        page.headers["Cache-Control"] = "no-store"
-        return page
 
-    def test(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Send a message about a made-up run."""
-        hook = self._find_webhook(request, pk)
-        note_edit(hook, user=request.user, note=TESTED)
-        delivery = send_test(hook)
-        if delivery.state == Delivery.State.DELIVERED:
-            messages.success(
-                request, f"{hook.host} accepted the test (status {delivery.status_code})."
-            )
-        else:
-            messages.error(request, f"The test was not delivered. {_why(delivery)}")
-        return redirect("admin:evals_app_webhook_change", hook.pk)
+# Its other pages
 
-    def again(self, request: HttpRequest, pk: int, delivery: int) -> HttpResponse:
-        """Send a message again."""
-        hook = self._find_webhook(request, pk)
-        row = get_object_or_404(hook.deliveries, pk=delivery)
-        if send_again(row):
-            note_edit(hook, user=request.user, note=f"Sent message {row.message_id} again.")
-            messages.success(request, "A worker will send it again in a moment.")
-        else:
-            messages.warning(request, "This message is still being sent.")
-        return redirect("admin:evals_app_webhook_change", hook.pk)
 
-    def _find_webhook(self, request: HttpRequest, pk: int) -> Webhook:
-        if not self.has_change_permission(request):
-            raise PermissionDenied
-        return get_object_or_404(Webhook, pk=pk)
+@require_http_methods(["GET", "POST"])
+@_may_change
+def show_secret(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the key that signs; a POST makes a new one."""
+    hook = get_object_or_404(Webhook, pk=pk)
+    if request.method == "POST":
+        hook.renew_secret()
+        hook.save(update_fields=["nonce"])
+        note_edit(hook, user=request.user, note="Made a new signing secret.")
+        messages.success(request, "Messages are signed with the new secret from now on.")
+        return redirect("admin:evals_app_webhook_secret", hook.pk)
+    context = page_context(request, Webhook)
+    context |= {"title": f"Signing secret of {hook}", "hook": hook}
+    page = render(request, "admin/evals_app/site/webhooks/secret.html", context)
+    page.headers["Cache-Control"] = "no-store"
+    return page
+
+
+@require_POST
+@_may_change
+def try_webhook(request: HttpRequest, pk: int) -> HttpResponse:
+    """Send a message about a made-up run."""
+    hook = get_object_or_404(Webhook, pk=pk)
+    note_edit(hook, user=request.user, note=TESTED)
+    delivery = send_test(hook)
+    if delivery.state == Delivery.State.DELIVERED:
+        messages.success(request, f"{hook.host} accepted the test (status {delivery.status_code}).")
+    else:
+        messages.error(request, f"The test was not delivered. {_why(delivery)}")
+    return redirect("admin:evals_app_webhook_change", hook.pk)
+
+
+@require_POST
+@_may_change
+def deliver_again(request: HttpRequest, pk: int, delivery: int) -> HttpResponse:
+    """Send a message again."""
+    hook = get_object_or_404(Webhook, pk=pk)
+    row = get_object_or_404(hook.deliveries, pk=delivery)
+    if send_again(row):
+        note_edit(hook, user=request.user, note=f"Sent message {row.message_id} again.")
+        messages.success(request, "A worker will send it again in a moment.")
+    else:
+        messages.warning(request, "This message is still being sent.")
+    return redirect("admin:evals_app_webhook_change", hook.pk)
 
 
 def _sign(delivery: Delivery) -> SafeString:
