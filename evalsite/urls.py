@@ -19,8 +19,7 @@ for application in ("evals_app", "fixtures_app"):
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/help/", include("evalsite.help")),
-    path("admin/profile/", include("evals_app.admin.people.profile")),
-    path("admin/invitation/", include("evals_app.admin.people.invitations")),
+    path("admin/", include("evals_app.admin.people.urls")),
     path("admin/", ([*pages, *admin.site.get_urls()], "admin", admin.site.name)),
     path("api/", include("evals_app.api.urls")),
     path("", include("evals_app.mcp.urls")),

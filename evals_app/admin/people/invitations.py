@@ -14,15 +14,14 @@ from django.contrib.auth.models import User
 from django.contrib.auth.views import INTERNAL_RESET_SESSION_TOKEN, PasswordResetConfirmView
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import path, reverse, reverse_lazy
+from django.shortcuts import redirect, render
+from django.urls import reverse, reverse_lazy
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 from django.utils.text import slugify
-from unfold.admin import ModelAdmin
 from unfold.widgets import INPUT_CLASSES, UnfoldAdminTextInputWidget
 
+from evals_app.admin.kit.pages import page_context
 from evals_app.models import PasswordLink
 
 _MAX_USERNAME = User._meta.get_field("username").max_length or 150  # noqa: SLF001 - documented
@@ -94,20 +93,18 @@ def unused_name(name: str) -> str:
     return next(text for text in (wanted, *others) if text not in taken)
 
 
-def link_page(page: ModelAdmin, request: HttpRequest, person: User) -> HttpResponse:
+def link_page(request: HttpRequest, person: User) -> HttpResponse:
     """Show a new link for a person; an earlier one stops working."""
     made, token = PasswordLink.make(person, by=request.user)
     key = urlsafe_base64_encode(force_bytes(person.pk))
     link = reverse("set_password", args=[key, token])
-    context = {
-        **page.admin_site.each_context(request),
-        "opts": page.opts,
+    context = page_context(request, User) | {
         "title": "Copy the link",
         "person": person,
         "link": request.build_absolute_uri(link),
         "ends_at": made.ends_at,
     }
-    response = TemplateResponse(request, "admin/evals_app/people/link.html", context)
+    response = render(request, "admin/evals_app/people/link.html", context)
     # Not even the back button shows it again.
     response.headers["Cache-Control"] = "no-store"
     return response
@@ -162,8 +159,3 @@ class SetPassword(PasswordResetConfirmView):
         context |= {**admin.site.each_context(self.request), "person": self.user}
         context["title"] = self.title if self.validlink else "This link does not work"
         return context
-
-
-urlpatterns = [
-    path("<uidb64>/<token>/", SetPassword.as_view(), name="set_password"),
-]

@@ -6,14 +6,12 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import path
+from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
 
-from evals_app.admin.people.mail_wishes import mail_about_own_runs
+from evals_app.admin.kit.pages import may_view, person
 from evals_app.engine.specs.rhythm import time_zones
 from evals_app.models import ApiToken, MailWish, Profile
 from fixtures_app.ground.quoting import cut_middle
@@ -82,33 +80,32 @@ def keep_time_zone(person: User, name: str) -> None:
 
 
 def _read(request: HttpRequest) -> User:
-    reader: Any = request.user
-    return User.objects.get(pk=reader.pk)
+    return User.objects.get(pk=person(request).pk)
 
 
 @require_http_methods(["GET", "POST"])
 def profile(request: HttpRequest) -> HttpResponse:
     """Show and save the profile of the signed-in person."""
-    person = _read(request)  # another object than in the menu, which keeps its name
-    chosen = Profile.objects.filter(user=person).values_list("time_zone", flat=True).first()
-    initial = {"name": person.get_full_name(), "time_zone": chosen or "UTC"}
-    form = ProfileForm(request.POST or None, instance=person, initial=initial)
+    reader = _read(request)  # another object than in the menu, which keeps its name
+    chosen = Profile.objects.filter(user=reader).values_list("time_zone", flat=True).first()
+    initial = {"name": reader.get_full_name(), "time_zone": chosen or "UTC"}
+    form = ProfileForm(request.POST or None, instance=reader, initial=initial)
     if form.is_valid():
         form.save()
         messages.success(request, "Your profile is saved.")
         return redirect("profile")
-    has_tokens = admin.site.get_model_admin(ApiToken).has_view_permission(request)
-    wishes = MailWish.objects.filter(person=person).order_by("suite__name")
+    has_tokens = may_view(request, ApiToken)
+    wishes = MailWish.objects.filter(person=reader).order_by("suite__name")
     context = {
         **admin.site.each_context(request),
         "title": "Your profile",
         "form": form,
-        "roles": [group.name for group in person.groups.order_by("pk")],
+        "roles": [group.name for group in reader.groups.order_by("pk")],
         "mail_suites": [wish.suite for wish in wishes.exclude(suite=None).select_related("suite")],
         "has_tokens": has_tokens,
-        "tokens": ApiToken.objects.filter(user=person).order_by("-pk") if has_tokens else (),
+        "tokens": ApiToken.objects.filter(user=reader).order_by("-pk") if has_tokens else (),
     }
-    return TemplateResponse(request, "admin/evals_app/people/profile.html", context)
+    return render(request, "admin/evals_app/people/profile.html", context)
 
 
 @require_POST
@@ -125,10 +122,3 @@ def choose_time_zone(request: HttpRequest) -> HttpResponse:
     back = request.META.get("HTTP_REFERER", "")
     is_ours = url_has_allowed_host_and_scheme(back, {request.get_host()})
     return redirect(back if is_ours else "admin:index")
-
-
-urlpatterns = [
-    path("", admin.site.admin_view(profile), name="profile"),
-    path("email/", admin.site.admin_view(mail_about_own_runs), name="profile_email"),
-    path("time-zone/", admin.site.admin_view(choose_time_zone), name="choose_time_zone"),
-]

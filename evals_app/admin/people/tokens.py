@@ -6,11 +6,12 @@ from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.shortcuts import render
 from django.utils import timezone
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
+from evals_app.admin.kit.pages import page_context, person
 from evals_app.models import ApiToken
 
 
@@ -68,7 +69,7 @@ class ApiTokenAdmin(ModelAdmin):
         if change:
             super().save_model(request, obj, form, change)
             return
-        owner: Any = obj.user if request.user.is_superuser else request.user
+        owner = obj.user if request.user.is_superuser else person(request)
         token, text = ApiToken.issue(
             name=obj.name,
             user=owner,
@@ -83,14 +84,12 @@ class ApiTokenAdmin(ModelAdmin):
     def response_add(
         self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None
     ) -> HttpResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
+        context = page_context(request, ApiToken) | {
             "title": "New token",
             "token": obj,
             "text": getattr(request, "issued_token", ""),
         }
-        page = TemplateResponse(request, "admin/evals_app/people/token_issued.html", context)
+        page = render(request, "admin/evals_app/people/token_issued.html", context)
         # Not even the back button shows it again.
         page.headers["Cache-Control"] = "no-store"
         return page

@@ -15,12 +15,13 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.shortcuts import render
 from django.urls import URLPattern
 from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 
 from evals_app.admin.kit.choices import Choices
+from evals_app.admin.kit.pages import page_context
 from evals_app.admin.people.invitations import InvitationForm, PersonForm, link_page
 from evals_app.admin.people.roles import sentence
 from evals_app.models.people.roles import may_manage, roles_to_give
@@ -171,7 +172,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     def response_add(
         self, request: HttpRequest, obj: User, post_url_continue: str | None = None
     ) -> HttpResponse:
-        return link_page(self, request, obj)
+        return link_page(request, obj)
 
     @action(description="New link", icon="link", url_path="link", permissions=["new_link"])
     def new_link(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -181,14 +182,9 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
             raise PermissionDenied
         if request.method == "POST":
             self.log_change(request, person, "Made a new link to set a password.")
-            return link_page(self, request, person)
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": "New link",
-            "person": person,
-        }
-        return TemplateResponse(request, "admin/evals_app/people/new_link.html", context)
+            return link_page(request, person)
+        context = page_context(request, User) | {"title": "New link", "person": person}
+        return render(request, "admin/evals_app/people/new_link.html", context)
 
     # Columns
 
