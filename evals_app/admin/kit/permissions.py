@@ -1,7 +1,7 @@
 """Permissions and limits of pages: rights of buttons, rows that only runs write, uploads."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
@@ -19,13 +19,13 @@ def requires(*permissions: str) -> Callable[..., bool]:
     and the first `migrate` of a new database would fail.
     """
 
-    def has_permission(self: Any, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG001 - Unfold's signature
+    def has_permission(self: object, request: HttpRequest, obj: object = None) -> bool:  # noqa: ARG001 - Unfold's signature
         return request.user.has_perms(permissions)
 
     return has_permission
 
 
-def nobody(self: Any, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG001 - Django's signature
+def nobody(self: object, request: HttpRequest, obj: object = None) -> bool:  # noqa: ARG001 - Django's signature
     """Refuse: a method `has_X_permission`."""
     return False
 
@@ -61,7 +61,7 @@ class AddedUp(ReadOnly):
         return []
 
 
-def refused_upload(request: HttpRequest, context: dict[str, Any]) -> HttpResponse | None:
+def refused_upload(request: HttpRequest, context: dict[str, object]) -> HttpResponse | None:
     """Count an upload; if there were too many, return a page with the time to try again."""
     rate = Uploads()
     if rate.allow_request(request, None):

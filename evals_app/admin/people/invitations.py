@@ -58,7 +58,7 @@ class PersonForm(forms.ModelForm):
         if "name" in self.fields and self.instance.pk:
             self.fields["name"].initial = self.instance.get_full_name()
 
-    def save(self, commit: bool = True) -> Any:  # noqa: FBT001, FBT002 - Django's signature
+    def save(self, commit: bool = True) -> User:  # noqa: FBT001, FBT002 - Django's signature
         if "name" in self.changed_data:
             self.instance.first_name, self.instance.last_name = self.cleaned_data["name"], ""
         return super().save(commit)
@@ -78,7 +78,7 @@ class InvitationForm(PersonForm):
     def clean_username(self) -> str:
         return self.cleaned_data["username"] or unused_name(self.cleaned_data.get("name", ""))
 
-    def save(self, commit: bool = True) -> Any:  # noqa: FBT001, FBT002 - Django's signature
+    def save(self, commit: bool = True) -> User:  # noqa: FBT001, FBT002 - Django's signature
         self.instance.is_staff = True  # otherwise they could not sign in
         self.instance.set_unusable_password()
         return super().save(commit)
@@ -136,12 +136,12 @@ class SetPassword(PasswordResetConfirmView):
     title = "Choose a password"
     success_url = reverse_lazy("admin:login")
 
-    def get_user(self, uidb64: str) -> Any:
+    def get_user(self, uidb64: str) -> User | None:
         person: Any = super().get_user(uidb64)
         return person if person and person.is_active else None
 
     @transaction.atomic
-    def form_valid(self, form: Any) -> HttpResponse:
+    def form_valid(self, form: SetPasswordForm) -> HttpResponse:
         person: Any = self.user
         token = self.request.session[INTERNAL_RESET_SESSION_TOKEN]
         link = PasswordLink.objects.select_for_update().filter(person=person).first()
@@ -154,8 +154,8 @@ class SetPassword(PasswordResetConfirmView):
         messages.success(self.request, sentence)
         return super().form_valid(form)
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        context: dict[str, Any] = super().get_context_data(**kwargs)
+    def get_context_data(self, **kwargs: Any) -> dict[str, object]:
+        context: dict[str, object] = super().get_context_data(**kwargs)
         context |= {**admin.site.each_context(self.request), "person": self.user}
         context["title"] = self.title if self.validlink else "This link does not work"
         return context

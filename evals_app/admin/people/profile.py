@@ -23,7 +23,7 @@ class ZoneInput(UnfoldAdminTextInputWidget):
 
     template_name = "admin/evals_app/people/zone_input.html"
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+    def get_context(self, name: str, value: object, attrs: dict[str, Any] | None) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, value, attrs)
         context["widget"]["offered"] = time_zones()
         return context
@@ -32,7 +32,7 @@ class ZoneInput(UnfoldAdminTextInputWidget):
 class ZoneField(forms.CharField):
     """The name of a time zone, in upper or lower case."""
 
-    def clean(self, value: Any) -> str:
+    def clean(self, value: object) -> str:
         text: str = super().clean(value)
         known = {name.lower(): name for name in time_zones()}
         wanted = text.strip().replace(" ", "_").lower()
@@ -66,7 +66,7 @@ class ProfileForm(forms.ModelForm):
         labels = {"email": "E-mail"}
         widgets = {"email": UnfoldAdminEmailInputWidget()}
 
-    def save(self, commit: bool = True) -> Any:  # noqa: FBT001, FBT002 - Django's signature
+    def save(self, commit: bool = True) -> User:  # noqa: FBT001, FBT002 - Django's signature
         if "name" in self.changed_data:
             self.instance.first_name, self.instance.last_name = self.cleaned_data["name"], ""
         person = super().save(commit)

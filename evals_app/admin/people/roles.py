@@ -64,7 +64,7 @@ class RightsField(forms.ModelMultipleChoiceField):
 
     widget = Choices
 
-    def label_from_instance(self, obj: Any) -> str:
+    def label_from_instance(self, obj: Permission) -> str:
         return right_in_words(obj)
 
 
@@ -83,7 +83,7 @@ class RoleAdmin(DjangoGroupAdmin, ModelAdmin):
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.is_superuser
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         return request.user.is_superuser and (obj is None or obj.name not in BUILT_IN)
 
     has_delete_permission = has_change_permission
@@ -91,7 +91,7 @@ class RoleAdmin(DjangoGroupAdmin, ModelAdmin):
     # Pages
 
     def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+        self, request: HttpRequest, extra_context: dict[str, object] | None = None
     ) -> HttpResponse:
         return super().changelist_view(request, {"title": "Roles", **(extra_context or {})})
 

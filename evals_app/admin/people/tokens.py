@@ -62,7 +62,7 @@ class ApiTokenAdmin(ModelAdmin):
         # A wider scope, or another person, is another token.
         return ["user", "scope"] if obj else []
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, object]:
         return {"user": request.user.pk, **super().get_changeform_initial_data(request)}
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature

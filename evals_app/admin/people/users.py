@@ -91,7 +91,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return False  # deletion would also remove tokens and the record of who started which run
 
-    def has_new_link_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
+    def has_new_link_permission(self, request: HttpRequest, object_id: object = None) -> bool:
         person = self.get_object(request, str(object_id)) if object_id else None
         is_active = person is None or person.is_active
         return is_active and self.has_change_permission(request, person)
@@ -153,7 +153,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         return {} if obj else {"username": ("name",)}
 
     def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+        self, request: HttpRequest, extra_context: dict[str, object] | None = None
     ) -> HttpResponse:
         return super().changelist_view(request, {"title": "People", **(extra_context or {})})
 
@@ -198,5 +198,5 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         return ", ".join(["Superuser", *names] if person.is_superuser else names) or "None"
 
     @display(description="Last signed in", ordering="last_login")
-    def signed_in(self, person: User) -> Any:
+    def signed_in(self, person: User) -> str:
         return moment(person.last_login) or "Not yet"

@@ -1,5 +1,6 @@
 """The dialog that draws grades of a run for people to check."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -39,7 +40,7 @@ class ReviewTaskForm(forms.Form):
         help_text="Each person checks all of them. Leave blank to let anyone who may review do it.",
     )
 
-    def __init__(self, run: Run, *, data: Any = None) -> None:
+    def __init__(self, run: Run, *, data: Mapping[str, object] | None = None) -> None:
         super().__init__(data, auto_id="task_%s")
         self.run = run
         people: Any = self.fields["people"]

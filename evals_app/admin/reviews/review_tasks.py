@@ -1,7 +1,7 @@
 """Tasks to check grades in the admin: the list, the result of one, the dialogs that start and close one."""
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
@@ -55,7 +55,7 @@ class AssigneeFilter(admin.SimpleListFilter):
     title = "person"
     parameter_name = "whose"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> Iterable[tuple[str, str]]:
         return [("mine", "I may check them"), ("others", "Others check them")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -73,7 +73,7 @@ class ClosedFilter(admin.SimpleListFilter):
     title = "status"
     parameter_name = "status"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> Iterable[tuple[str, str]]:
         return [("open", "Open"), ("closed", "Closed")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -119,7 +119,7 @@ class ReviewTaskAdmin(ReadOnly):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ReviewTask]:
         return _tasks_for(request)
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
         return TaskList
 
     @display(description="Grades of")
@@ -127,8 +127,8 @@ class ReviewTaskAdmin(ReadOnly):
         return f"{task.run.suite_name}, run {task.run_id}"
 
     @display(description="Status")
-    def status_badge(self, task: ReviewTask) -> SafeString:
-        return _badge(task, cast("Any", task).reached)
+    def status_badge(self, task: Any) -> SafeString:
+        return _badge(task, task.reached)
 
     @display(description="Your progress")
     def mine(self, task: Any) -> str:

@@ -135,11 +135,11 @@ class PriceForm(SpecForm, RowForm):
         costs = f"{usd_text(price.input_usd)} in, {usd_text(price.output_usd)} out"
         return f"{price.model} from {date_format(price.valid_from)}{above}{batches}: {costs}"
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         # Not ModelForm's, which compares rows with the database one by one: prices may swap values.
         return self.cleaned_data
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, object]:
         """Return the price as in a file."""
         given = {name: self.cleaned_data[name] for name in PriceSpec.model_fields}
         return given | {"above_prompt_tokens": given["above_prompt_tokens"] or 0}
@@ -225,8 +225,8 @@ class ConnectionForm(BaseDialogForm):
         if self.provider:
             self.fields["model"].initial = _model_in_use(self.provider)
 
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+    def clean(self) -> dict[str, object]:
+        cleaned: dict[str, object] = super().clean() or self.cleaned_data
         if self.is_embedding and not cleaned.get("model") and self.provider:
             cleaned["model"] = KINDS[self.provider.kind].embedding_model or ""
         if not cleaned.get("model"):

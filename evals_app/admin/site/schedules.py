@@ -114,7 +114,7 @@ class ScheduleForm(VersionedForm):
             raise forms.ValidationError(problem)
         return model
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned = super().clean()
         if not self.errors.keys() & RHYTHM:
             written = {name: cleaned.get(name, "") for name in RHYTHM}
@@ -161,10 +161,10 @@ class ScheduleAdmin(Editor):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return super().has_add_permission(request) and may_run(request)
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return super().has_change_permission(request, obj) and may_run(request)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return super().has_delete_permission(request, obj) and may_run(request)
 
     # The list
@@ -204,7 +204,7 @@ class ScheduleAdmin(Editor):
 
     # The page
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, object]:
         zone = zone_of(request.user)
         return {
             "time_zone": str(zone or timezone.get_default_timezone()),
@@ -212,7 +212,7 @@ class ScheduleAdmin(Editor):
         }
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
     ) -> HttpResponse:
         context["next_times_url"] = reverse("admin:evals_app_schedule_next_times")
         if (schedule := context.get("original")) is not None:

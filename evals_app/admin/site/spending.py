@@ -157,16 +157,16 @@ class MonthlyCeilingAdmin(ModelAdmin):
 
     # It shows names of people, so it also needs the right to see them.
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return super().has_view_permission(request, obj) and _may_see_people(request)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return super().has_add_permission(request) and _may_see_people(request)
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return super().has_change_permission(request, obj) and _may_see_people(request)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return super().has_delete_permission(request, obj) and _may_see_people(request)
 
     @display(description="For")
@@ -185,7 +185,7 @@ class MonthlyCeilingAdmin(ModelAdmin):
     def month_left(self, ceiling: Any) -> str:
         return usd_text(ceiling.limit.left_usd)
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
         return CeilingList
 
 

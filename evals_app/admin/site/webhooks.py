@@ -84,8 +84,8 @@ class WebhookForm(forms.ModelForm):
             raise forms.ValidationError(problem)
         return url
 
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+    def clean(self) -> dict[str, object]:
+        cleaned: dict[str, object] = super().clean() or self.cleaned_data
         if not any(cleaned.get(wish) for wish in WISHES):
             self.add_error(WISHES[0], "Choose at least one of these three.")
         return cleaned
@@ -144,7 +144,7 @@ class WebhookAdmin(ModelAdmin):
     # The page
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
     ) -> HttpResponse:
         if (hook := context.get("original")) is not None:
             rows = hook.deliveries.exclude(state=Delivery.State.DROPPED).select_related("run")
