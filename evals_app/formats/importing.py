@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.formats.checking.blind_checks import blind_checks
 from evals_app.formats.checking.naming import NamedThings, check_names
 from evals_app.formats.checking.references import (
     DeclaredType,
@@ -359,10 +360,14 @@ def _compare(
         ]
     problems += check_slugs(drafts)
     problems += check_references(drafts, known, unread=unread)
-    holdings = NamedThings(known.abilities, known.contents_of, schemas, known.hidden)
-    problems += check_names(drafts, holdings.with_drafts(drafts, unread.get("agent", ())))
+    holdings = NamedThings(known.abilities, known.contents_of, schemas, known.hidden).with_drafts(
+        drafts, unread.get("agent", ())
+    )
+    problems += check_names(drafts, holdings)
     problems += list(check_fixtures(drafts, schemas, reported=problems, hidden=hidden))
     problems += streaming_warnings(drafts, known.visible().agents)
+    if all(problem.level != "error" for problem in problems):
+        problems += blind_checks(drafts, holdings)
     return [*types.values(), *opened.values()], problems
 
 

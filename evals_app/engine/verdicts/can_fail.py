@@ -4,10 +4,9 @@
 agent nor a judge; `not_tried` says which checks would need one.
 """
 
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any, Literal
 
 from evals_app.engine.graders import PlainGrader
@@ -45,7 +44,7 @@ ONLY_FORBIDS = (
     " every case. Add a check of what a reply must have."
 )
 _OTHERS = 3  # expected answers of other cases
-_LOOKED_AT = 20  # cases among which they are sought
+_LOOKED_AT = 20  # cases; looking at more of them would hardly change a result
 _MAX_CHARS = 20_000  # a longer text would take seconds
 _NEEDS: Mapping[str, str] = {
     "judged": "A judge must read the reply, which costs model calls.",
@@ -137,17 +136,19 @@ def probe_suite(suite: SuiteSpec, inventory: Inventory = NOTHING_KNOWN) -> Probe
 
 
 def probe_checks(
-    suite: SuiteSpec, inventory: Inventory = NOTHING_KNOWN, *, most: int | None = None
+    suite: SuiteSpec,
+    inventory: Inventory = NOTHING_KNOWN,
+    *,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> ProbedSuite:
-    """Try the checks of the enabled cases, each in each of its turns; at most `most` tries."""
+    """Try the checks of the enabled cases, each in each of its turns, until it `is_over`."""
     found: dict[Loc, ProbedCheck] = {}
-    left = tried = 0
     answers = _Answers(suite)
+    left = 0
     for c, placed, loc in _written_checks(suite):
-        if most is not None and tried >= most:
+        if left or is_over():
             left += 1
             continue
-        tried += 1
         case = suite.cases[c]
         where = (case.name, placed.number) if loc[0] == "cases" else ("", None)
         empty = ProbedCheck(placed.check, loc, *where, "not_tried")
@@ -162,17 +163,14 @@ def probe_checks(
 def only_forbids(suite: SuiteSpec) -> bool:
     """Return whether an agent that does nothing passes every case, as no check asks for anything."""
     cases = [case for case in suite.cases if case.enabled]
-    deciding = [_deciding(suite, case) for case in cases]
-    return (
-        not all(map(only_measures_effort, chain.from_iterable(deciding)))
-        and all(checks and all(map(forbids, checks)) for checks in deciding)
-        and all(idle(suite, case, SAYS_OK).passed for case in cases)
-    )
-
-
-def _deciding(suite: SuiteSpec, case: CaseSpec) -> list[AssertionSpec]:
-    placed = suite.placed_checks(case)
-    return [one.check for one in placed if one.applies and suite.decides(one.check)]
+    effort_only = True
+    for case in cases:
+        placed = suite.placed_checks(case)
+        checks = [one.check for one in placed if one.applies and suite.decides(one.check)]
+        if not checks or not all(map(forbids, checks)):
+            return False
+        effort_only = effort_only and all(map(only_measures_effort, checks))
+    return not effort_only and all(idle(suite, case, SAYS_OK).passed for case in cases[:_LOOKED_AT])
 
 
 def idle(suite: SuiteSpec, case: CaseSpec, reply: str) -> Idle:

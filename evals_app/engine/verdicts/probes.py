@@ -7,7 +7,7 @@ negation of the answer, which has that piece; only the opposite of yes or true o
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from evals_app.engine.record.usage import NO_USAGE
 from evals_app.engine.specs.inventory import Inventory
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, PlacedCheck
 from fixtures_app.ground.patterns import search
+from fixtures_app.ground.quoting import join_list
 
 REFUSAL = "I'm sorry, but I can't help with that."
 # What each probe is, in the words of reports.
@@ -107,6 +108,11 @@ class Probe:
             turns=tuple(turns),
             world_journal=self.journal,
         )
+
+
+def named_probes(names: Iterable[str]) -> str:
+    """Return what probes are, for a sentence."""
+    return join_list([PROBES[name] for name in names])
 
 
 def only_measures_effort(check: AssertionSpec) -> bool:

@@ -285,8 +285,12 @@ def test_a_file_that_is_something_else_is_given_up_after_some_lines() -> None:
 def test_many_rows_of_one_id_are_reported_apart_without_delay() -> None:
     row = '{"id": "greeting", "input": "x", "expected": "y"}\n'
 
-    cases = suite(ACCURACY, {"evals/accuracy.jsonl": row * 5_000}).cases
+    imported = read(ACCURACY, {"evals/accuracy.jsonl": row * 5_000})
 
+    cases = imported.suites[0].spec.cases
+    (not_tried,) = imported.warnings
+    assert "check_evals" in not_tried.message
+    assert imported.losses == []
     assert [cases[n].name for n in (0, 1, 4_999)] == ["greeting", "greeting (2)", "greeting (5000)"]
 
 

@@ -475,7 +475,7 @@ OWNED = '"owner": "Ann"'
             id="an expected text that fails its own check",
         ),
         pytest.param(
-            [f'{{"input": "a", "not contains": "12", {OWNED}}}'],
+            [f'{{"input": "a", "not contains": "12", "contains": "Bonn", {OWNED}}}'],
             "[0]['not contains']",
             "whole_words",
             id="a check that finds part of a number",
