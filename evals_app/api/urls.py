@@ -58,6 +58,7 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("suites/", views.Suites, "suites"),
     ("suites/<slug:slug>/", views.OneSuite, "suite"),
     ("suites/<slug:slug>/restore/", views.RestoreSuite, "suite-restore"),
+    ("suites/<slug:slug>/check/", views.CheckedSuite, "suite-check"),
     ("suites/<slug:slug>/cases/", cases.Cases, "cases"),
     ("suites/<slug:slug>/cases/<int:pk>/", cases.OneCase, "case"),
     ("suites/<slug:slug>/export/", exports.SuiteExport, "suite-export"),

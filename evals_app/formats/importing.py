@@ -176,7 +176,8 @@ def read_files(
     problems = list(dict.fromkeys([*problems, *compared]))  # several suites may read one file
     if any(problem.level == "error" for problem in problems):
         raise FormatError(problems)
-    drafts = list(map(as_informational, drafts))
+    if not known.only_reads:
+        drafts = list(map(as_informational, drafts))
     losses = in_order(problem for problem in problems if problem.level == "loss")
     return Imported(
         providers=list(_locate_specs(drafts, ProviderSpec)),
@@ -366,7 +367,13 @@ def _compare(
     problems += check_names(drafts, holdings)
     problems += list(check_fixtures(drafts, schemas, reported=problems, hidden=hidden))
     problems += streaming_warnings(drafts, known.visible().agents)
-    if all(problem.level != "error" for problem in problems):
+    if known.only_reads:
+        unread_parts = {problem for draft in drafts for problem in draft.problems}
+        problems = [
+            problem if problem in unread_parts else replace(problem, level="warning")
+            for problem in problems
+        ]
+    elif all(problem.level != "error" for problem in problems):
         problems += blind_checks(drafts, holdings)
     return [*types.values(), *opened.values()], problems
 

@@ -91,6 +91,16 @@ def named_agent(slug: str) -> Agent | None:
     return agent
 
 
+def whole_suites(slugs: list[str]) -> Iterator[Suite]:
+    """Return suites with all that is in them, one after the other; by default all current ones.
+
+    Raises:
+        CommandError: there is no such suite, or none at all.
+    """
+    for suite in _find_suites(slugs) if slugs else _current([Variant(None, "")]):
+        yield Suite.objects.with_everything().get(pk=suite.pk)
+
+
 def _find_suites(slugs: list[str]) -> list[Suite]:
     rows = {suite.slug: suite for suite in _suites().filter(slug__in=slugs)}
     if missing := [slug for slug in slugs if slug not in rows]:

@@ -32,10 +32,21 @@ def permitted_variable(text: str) -> str:
     return text
 
 
-def add_reading_options(parser: ArgumentParser) -> None:
+def add_reading_options(parser: ArgumentParser, *, saves: bool = True) -> None:
     """Add how files are read, apart from the agent that answers for them."""
     add = parser.add_argument
-    add("--format", metavar="NAME", dest="dialect", help="Default: detected for each file.")
+    if saves:
+        add(
+            "--accept-no-checks",
+            action="store_true",
+            help="Import suites in which no case checks anything, too.",
+        )
+    add(
+        "--format" if saves else "--dialect",
+        metavar="NAME",
+        dest="dialect",
+        help="Default: detected for each file.",
+    )
     add(
         "--ignore-column",
         action="append",
@@ -50,11 +61,6 @@ def add_reading_options(parser: ArgumentParser) -> None:
         metavar="NAME=COLUMN",
         help="Read this column of spreadsheets as a known one, such as Frage=question. May be "
         "repeated.",
-    )
-    add(
-        "--accept-no-checks",
-        action="store_true",
-        help="Import suites in which no case checks anything, too.",
     )
     add(
         "--var",

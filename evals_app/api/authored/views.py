@@ -17,12 +17,22 @@ from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.library.changes.import_report import ImportReport, Kind
 from evals_app.library.deleting import archive_suite, restore_suite
 from evals_app.library.importing.file_import import version_of
+from evals_app.library.probing import probe_stored, short_budget
 from evals_app.models import Agent, ModelPrice, Provider, Suite
+from evals_app.reports.answers.probed import ProbedSuiteJson, probed_json
 from evals_app.reports.answers.run_answers import Answer, Json
 from evals_app.requests.bodies import Nothing, read_body
-from evals_app.requests.endpoint import Endpoint, ListEndpoint, describe_get, find_or_404, responses
+from evals_app.requests.endpoint import (
+    Endpoint,
+    ListEndpoint,
+    OneEndpoint,
+    describe_get,
+    find_or_404,
+    responses,
+)
 from evals_app.requests.filters import SuiteFilters
 from evals_app.requests.permissions import Need, Scope
+from evals_app.requests.problems import sound
 from fixtures_app.library import fixture_specs
 from fixtures_app.models import Fixture
 from fixtures_app.spec import FixtureSpec
@@ -161,6 +171,22 @@ class RestoreSuite(Endpoint):
         row = find_or_404(Suite.objects.all(), slug=slug)
         restore_suite(row, by=request.user)
         return Response(_suite_json(Suite.objects.select_related("agent").get(pk=row.pk)))
+
+
+@describe_get("suites_check", "Find checks that cannot fail", 409)
+class CheckedSuite(OneEndpoint):
+    """Whether the checks of a suite can fail: what they pass of the answers that they ought to fail."""
+
+    needs: ClassVar = {"GET": _SUITES}
+    answer = ProbedSuiteJson
+
+    def read(self, key: str) -> Json | None:
+        def probe() -> Json | None:
+            for suite in Suite.objects.with_everything().filter(slug=key):
+                return probed_json(key, probe_stored(suite, is_over=short_budget()))
+            return None
+
+        return sound(probe)
 
 
 @describe_get("agents_list", "List agents")

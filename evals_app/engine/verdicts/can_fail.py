@@ -4,9 +4,11 @@
 agent nor a judge; `not_tried` says which checks would need one.
 """
 
+import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import takewhile
 from typing import Any, Literal
 
 from evals_app.engine.graders import PlainGrader
@@ -51,6 +53,21 @@ _NEEDS: Mapping[str, str] = {
     "code": "Your own function runs only in a run.",
     "overlap": "A model must compare the texts.",
 }
+
+
+class TryBudget:
+    """Counts what is tried; it is over after a number of tries, or some time."""
+
+    def __init__(self, *, most: int, seconds: float) -> None:
+        self._left = most
+        self._until = time.monotonic() + seconds
+
+    def __call__(self) -> bool:
+        self._left -= 1
+        return self._left < 0 or time.monotonic() > self._until
+
+
+IsOver = Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +123,13 @@ class ProbedCase:
 
 @dataclass(frozen=True)
 class ProbedSuite:
-    """Whether the checks of a suite can fail; `left` were not tried, to save time."""
+    """Whether the checks of a suite can fail; those `left`, and `cases_left`, were not tried to save time."""
 
     checks: tuple[ProbedCheck, ...]
     cases: tuple[ProbedCase, ...] = ()
     only_forbids: bool = False
     left: int = 0
+    cases_left: int = 0
 
     def of(self, sight: Sight) -> list[ProbedCheck]:
         """Return the checks with one result."""
@@ -124,22 +142,24 @@ class ProbedSuite:
         return {sight: len(self.of(sight)) for sight in sights}
 
 
-def probe_suite(suite: SuiteSpec, inventory: Inventory = NOTHING_KNOWN) -> ProbedSuite:
+def probe_suite(
+    suite: SuiteSpec, inventory: Inventory = NOTHING_KNOWN, *, is_over: IsOver = lambda: False
+) -> ProbedSuite:
     """Try every check of the enabled cases, and what each case makes of an idle agent."""
-    probed = probe_checks(suite, inventory)
-    cases = tuple(
-        ProbedCase(case.name, *(idle(suite, case, reply) for reply in (SAYS_OK, REFUSAL)))
-        for case in suite.cases
-        if case.enabled
-    )
-    return replace(probed, cases=cases)
+    probed = probe_checks(suite, inventory, is_over=is_over)
+    enabled = [case for case in suite.cases if case.enabled]
+    cases = [
+        ProbedCase(case.name, idle(suite, case, SAYS_OK), idle(suite, case, REFUSAL))
+        for case in takewhile(lambda _: not is_over(), enabled)
+    ]
+    return replace(probed, cases=tuple(cases), cases_left=len(enabled) - len(cases))
 
 
 def probe_checks(
     suite: SuiteSpec,
     inventory: Inventory = NOTHING_KNOWN,
     *,
-    is_over: Callable[[], bool] = lambda: False,
+    is_over: IsOver = lambda: False,
 ) -> ProbedSuite:
     """Try the checks of the enabled cases, each in each of its turns, until it `is_over`."""
     found: dict[Loc, ProbedCheck] = {}

@@ -1,11 +1,10 @@
 """Try the checks of an import on answers that ought to fail, for a moment."""
 
-import time
 from collections.abc import Iterable, Iterator
 
 from evals_app.engine.specs.inventory import NOTHING_KNOWN
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.engine.verdicts.can_fail import ONLY_FORBIDS, ProbedCheck, probe_checks
+from evals_app.engine.verdicts.can_fail import ONLY_FORBIDS, ProbedCheck, TryBudget, probe_checks
 from evals_app.engine.verdicts.probes import named_probes
 from evals_app.formats.checking.naming import NamedThings
 from evals_app.formats.foreign.draft import Draft
@@ -16,21 +15,9 @@ _MAX_S = 1.0
 _NAMED = 10  # blind checks of a suite
 
 
-class _Budget:
-    """Counts what is tried, and is over after a number of checks, or a time."""
-
-    def __init__(self) -> None:
-        self._tried = 0
-        self._until = time.monotonic() + _MAX_S
-
-    def __call__(self) -> bool:
-        self._tried += 1
-        return self._tried > MAX_TRIED or time.monotonic() > self._until
-
-
 def blind_checks(drafts: Iterable[Draft], holdings: NamedThings) -> Iterator[Problem]:
     """Warn of checks that pass every answer that ought to fail, and of suites that only forbid."""
-    is_over = _Budget()
+    is_over = TryBudget(most=MAX_TRIED, seconds=_MAX_S)
     for draft in drafts:
         suite = draft.spec
         if not isinstance(suite, SuiteSpec):

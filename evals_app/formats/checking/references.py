@@ -31,7 +31,8 @@ class ExistingObjects:
     JSON Schema. `contents_of` returns what checks may name of a fixture. `size_of` returns how
     many bytes the stored content of a SHA-256 has; None if there is none. `fixtures_of` returns
     which fixtures the suite of a slug has. `hidden` are the kinds of which the person who imports may see
-    nothing: no message repeats their names or what they contain.
+    nothing: no message repeats their names or what they contain. With `only_reads` nothing is to be
+    saved: what does not fit is a warning then, as what a file refers to may exist elsewhere.
     """
 
     agents: Mapping[str, str] = field(default_factory=dict)
@@ -44,6 +45,7 @@ class ExistingObjects:
     size_of: Callable[[str], int | None] = lambda _: None
     fixtures_of: Callable[[str], Sequence[str]] = lambda _: ()
     hidden: frozenset[str] = frozenset()
+    only_reads: bool = False
 
     def visible(self) -> "ExistingObjects":
         """Return what messages may repeat."""

@@ -238,6 +238,21 @@ def test_a_suite_is_exported_as_a_native_file(client: APIClient, accept: str) ->
     assert report.changes[0].what == "unchanged"
 
 
+def test_a_suite_says_which_of_its_checks_cannot_fail(client: APIClient) -> None:
+    Assertion.objects.filter(type="contains").update(options={"value": "e"})
+
+    answer = client.get("/api/suites/refunds/check/").json()
+    counts = client.get("/api/suites/refunds/check/?fields=counts").json()
+
+    blind = [one for one in answer["checks"] if one["result"] == "blind"]
+    assert blind
+    assert all({"refusal", "question"} <= set(one["passed"]) for one in blind)
+    assert counts == {"counts": answer["counts"]}
+    assert answer["counts"]["blind"] == len(blind)
+    assert (answer["suite"], answer["checks_left"], answer["cases_left"]) == ("refunds", 0, 0)
+    assert client.get("/api/suites/nothing/check/").status_code == 404
+
+
 def test_an_export_that_does_not_exist_is_a_problem_in_json(client: APIClient) -> None:
     response = client.get("/api/suites/nothing/export/", headers={"Accept": "application/yaml"})
 
@@ -245,7 +260,9 @@ def test_an_export_that_does_not_exist_is_a_problem_in_json(client: APIClient) -
     assert json.loads(response.content)["status"] == 404
 
 
-@pytest.mark.parametrize("path", ["suites/refunds/", "suites/refunds/export/", "export/"])
+@pytest.mark.parametrize(
+    "path", ["suites/refunds/", "suites/refunds/check/", "suites/refunds/export/", "export/"]
+)
 def test_a_suite_that_no_longer_validates_says_so(client: APIClient, path: str) -> None:
     Assertion.objects.filter(type="contains").update(type="of an older version")
 

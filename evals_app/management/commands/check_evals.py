@@ -1,0 +1,151 @@
+"""Find checks that cannot fail."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from pydantic import ValidationError
+
+from evals_app.checks import FOR_COMMANDS
+from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
+from evals_app.engine.verdicts.can_fail import (
+    ONLY_FORBIDS,
+    ProbedCheck,
+    ProbedSuite,
+    probe_suite,
+)
+from evals_app.engine.verdicts.probes import named_probes
+from evals_app.management import usage_error
+from evals_app.management.choosing import whole_suites
+from evals_app.management.problems import tell
+from evals_app.management.reading_options import add_env_file, add_reading_options, variables_of
+from evals_app.management.run_options import paths_of
+from evals_app.reports.answers.probed import probed_json
+from evals_app.reports.answers.run_json import SCHEMA_VERSION
+from fixtures_app.ground.spec_errors import messages_of
+
+_SHOWN = 20  # results of a kind in the text
+
+Probed = tuple[str, ProbedSuite]
+
+
+class Command(BaseCommand):
+    """Try the checks of suites on answers that ought to fail."""
+
+    requires_system_checks = FOR_COMMANDS
+
+    help = (
+        "Can these tests fail? Try their checks on answers that ought to fail: an empty reply, a "
+        "refusal, the question repeated, the answers of other cases. It asks no agent and no judge. Exit "
+        "code: 0 no check is blind, 1 one passes all of them, 2 wrong usage."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add = parser.add_argument
+        add(
+            "suites",
+            nargs="*",
+            metavar="SUITE|PATH",
+            help="Default: all suites. Files need no database.",
+        )
+        add("--format", choices=["text", "json"], default="text", help="How to write the result.")
+        add("--agent", metavar="SLUG", help="The agent to test, for files of other systems.")
+        add_reading_options(parser, saves=False)
+        add_env_file(parser)
+
+    def handle(self, *args: object, **options: Any) -> None:
+        paths = paths_of(options["suites"])
+        probed = list(self._of_files(paths, options) if paths else _of_suites(options["suites"]))
+        if options["format"] == "json":
+            suites = [probed_json(slug, result) for slug, result in probed]
+            document = {"schema_version": SCHEMA_VERSION, "suites": suites}
+            self.stdout.write(json.dumps(document, indent=2, ensure_ascii=False))
+        else:
+            self.stdout.write("\n\n".join("\n".join(_lines(*one)) for one in probed))
+        if any(result.counts["blind"] for _, result in probed):
+            sys.exit(1)
+
+    def _of_files(self, paths: list[str], options: dict[str, Any]) -> Iterator[Probed]:
+        """Read files without a database, so whatever else they refer to may exist."""
+        # They load PyYAML.
+        from evals_app.formats.checking.references import ExistingObjects  # noqa: PLC0415
+        from evals_app.formats.importing import read_files  # noqa: PLC0415
+        from evals_app.formats.reading.problems import FormatError  # noqa: PLC0415
+        from evals_app.library.importing.sibling_files import SiblingFiles  # noqa: PLC0415
+        from evals_app.management.eval_files import read_paths  # noqa: PLC0415
+        from evals_app.management.importing import columns_of  # noqa: PLC0415
+
+        columns = columns_of(options)
+        files = read_paths(paths)
+        beside = SiblingFiles.of(map(Path, [*paths, *(file.path for file in files)]))
+        try:
+            imported = read_files(
+                files,
+                dialect=options["dialect"],
+                known=ExistingObjects(only_reads=True),
+                find=beside.find,
+                find_paths=beside.find_paths,
+                agent=options["agent"],
+                environment=variables_of(options),
+                root=Path.cwd().as_posix(),
+                columns=columns,
+            )
+        except FormatError as error:
+            tell(self, [problem for problem in error.problems if problem.level == "error"])
+            raise usage_error("These files cannot be read, so nothing was tried.") from error
+        tell(self, imported.losses, checks_read=imported.checks_read)
+        if not imported.suites:
+            raise usage_error(f"There is no suite in {', '.join(paths)}.")
+        agents = {agent.spec.slug: agent.spec for agent in imported.agents}
+        for suite in imported.suites:
+            agent = agents.get(suite.spec.agent)
+            inventory = Inventory.of(agent.slug, agent.abilities) if agent else NOTHING_KNOWN
+            yield suite.spec.slug, probe_suite(suite.spec, inventory)
+
+
+def _of_suites(slugs: list[str]) -> Iterator[Probed]:
+    from evals_app.library.probing import probe_stored  # noqa: PLC0415 - needs a database
+
+    for suite in whole_suites(slugs):
+        try:
+            yield suite.slug, probe_stored(suite)
+        except ValidationError as error:
+            raise usage_error(f"{suite.slug} cannot be read. {messages_of(error)[0]}") from error
+
+
+def _lines(slug: str, probed: ProbedSuite) -> Iterator[str]:
+    counts = probed.counts
+    yield (
+        f"{slug}: {counts['blind']} blind, {counts['weak']} weak, {counts['sound']} sound,"
+        f" {counts['not_tried']} not tried"
+    )
+    if probed.only_forbids:
+        yield f"  {ONLY_FORBIDS}"
+    for sight in ("blind", "weak"):
+        yield from _shorten([_line(one) for one in probed.of(sight)])
+    reasons = [one.why for one in probed.of("not_tried")]
+    for why in dict.fromkeys(reasons):
+        yield f"  not tried ({reasons.count(why)}): {why}"
+    for words, name in (("says “ok”", "nothing"), ("refuses", "refusal")):
+        passed = [case.name for case in probed.cases if getattr(case, name).passed]
+        if passed:
+            yield f"  An agent that only {words} passes {len(passed)} of {len(probed.cases)} cases:"
+            yield from _shorten([f"  {case}" for case in passed])
+
+
+def _line(one: ProbedCheck) -> str:
+    where = f"{one.case}, " if one.case else ""
+    where += f"turn {one.turn}, " if one.turn else ""
+    return (
+        f"{one.sight}: {where}{one.check.label}: {one.why or f'passes {named_probes(one.passed)}'}"
+    )
+
+
+def _shorten(lines: list[str]) -> Iterator[str]:
+    yield from (f"  {line}" for line in lines[:_SHOWN])
+    if len(lines) > _SHOWN:
+        yield f"  and {len(lines) - _SHOWN:,} more; --format json lists all"
