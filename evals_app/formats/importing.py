@@ -53,13 +53,13 @@ from evals_app.formats.foreign.draft import (
     unchecked_cases,
 )
 from evals_app.formats.foreign.losses import Losses, losses_in, losses_of_suites
-from evals_app.formats.foreign.shapes import ReaderContext
+from evals_app.formats.foreign.shapes import NO_CHOICES, ReaderContext, TableChoices
 from evals_app.formats.lobu import agent_of
 from evals_app.formats.native import read_native
 from evals_app.formats.reading.json_lines import read_json_lines
 from evals_app.formats.reading.json_source import read_json
 from evals_app.formats.reading.parsed_file import MAX_VALUES, ParsedFile, json_document, values_in
-from evals_app.formats.reading.problems import FormatError, Problem, in_order
+from evals_app.formats.reading.problems import FormatError, Level, Problem, in_order
 from evals_app.formats.reading.toml_source import read_toml
 from evals_app.formats.reading.yaml_source import read_yaml
 from evals_app.formats.struere import is_suite as is_struere_suite
@@ -100,7 +100,7 @@ class Located(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The contents of an import, its warnings, and what cannot be imported."""
+    """The contents of an import, its warnings, what cannot be imported, and what was guessed."""
 
     providers: list[Located[ProviderSpec]] = field(default_factory=list)
     agents: list[Located[AgentSpec]] = field(default_factory=list)
@@ -109,6 +109,7 @@ class Imported:
     entity_types: list[Located[EntityTypeSpec]] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     losses: list[Problem] = field(default_factory=list)
+    guesses: list[Problem] = field(default_factory=list)
     checks_read: int = 0  # only counted if checks were lost
     contents: dict[str, bytes] = field(default_factory=dict, repr=False)
 
@@ -138,7 +139,7 @@ def read_files(
     agent: str | None = None,
     environment: Mapping[str, str] = MappingProxyType({}),
     root: str = "",
-    columns: Mapping[str, str] = MappingProxyType({}),
+    tables: TableChoices = NO_CHOICES,
 ) -> Imported:
     """Read files into specs; `known` is what exists already and may be referred to.
 
@@ -146,7 +147,7 @@ def read_files(
     those that match a pattern. `agent` is the slug of the agent for foreign files that name none;
     `environment` fills in `${NAME}` in dialects that know it: empty, unless the person who imports
     may see it. `root` is the folder, as a whole path, in which the paths of the files begin.
-    `columns` is what they chose for columns of tables: see `ReaderContext`.
+    `tables` is what they chose for tables.
 
     Raises:
         FormatError: with every problem of every file.
@@ -166,7 +167,7 @@ def read_files(
         fixtures={file.document.path: file.slug for file in read if file.kind == "fixture"},
         fixtures_of=known.fixtures_of,
         root=root,
-        columns=columns,
+        tables=tables,
     )
     drafts = list(map(attached.attach, _limit_drafts(_drafts(read, around))))
     # What another file names is a part of that, even if it looks like an eval file.
@@ -178,7 +179,11 @@ def read_files(
         raise FormatError(problems)
     if not known.only_reads:
         drafts = list(map(as_informational, drafts))
-    losses = in_order(problem for problem in problems if problem.level == "loss")
+
+    def of_level(level: Level) -> list[Problem]:
+        return in_order(problem for problem in problems if problem.level == level)
+
+    losses = of_level("loss")
     return Imported(
         providers=list(_locate_specs(drafts, ProviderSpec)),
         agents=list(_locate_specs(drafts, AgentSpec)),
@@ -190,8 +195,9 @@ def read_files(
         ],
         fixtures=list(_locate_specs(drafts, FixtureSpec)),
         entity_types=list(map(_located_type, types)),
-        warnings=in_order(problem for problem in problems if problem.level == "warning"),
+        warnings=of_level("warning"),
         losses=losses,
+        guesses=of_level("guess"),
         checks_read=losses_in(drafts, losses).checks_read,
         contents=attached.contents,
     )

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.foreign.attached import FindFile
+from evals_app.formats.foreign.shapes import TableChoices
 from evals_app.formats.reading.problems import FormatError
 from evals_app.formats.tables.chosen import UnknownColumn, read_choices
 from evals_app.library.changes.import_report import ImportReport
@@ -47,8 +48,8 @@ def _approve_losses(_: ImportReport) -> None:
     pass
 
 
-def columns_of(options: dict[str, Any]) -> dict[str, str]:
-    """Return what the options choose for columns of tables.
+def table_choices_of(options: dict[str, Any]) -> TableChoices:
+    """Return what the options choose for tables.
 
     Raises:
         CommandError: a choice cannot be read, or the format is unknown.
@@ -60,7 +61,10 @@ def columns_of(options: dict[str, Any]) -> dict[str, str]:
             f"{', '.join(DIALECTS)}."
         )
     try:
-        return read_choices(options["ignore_column"], options["map_column"])
+        return read_choices(
+            *(options["ignore_column"], options["map_column"], options["check"]),
+            header_row=options["header_row"],
+        )
     except ValueError as error:
         raise usage_error(str(error)) from error
 
@@ -83,7 +87,7 @@ def import_paths(
     Raises:
         CommandError: nothing was imported; what is wrong with the files is on stderr.
     """
-    columns = columns_of(options)
+    tables = table_choices_of(options)
     files = read_paths(paths)
     beside = SiblingFiles.of(map(Path, [*paths, *(file.path for file in files)]))
     try:
@@ -94,7 +98,7 @@ def import_paths(
             find=over(beside.find),
             find_paths=beside.find_paths,
             agent=agent,
-            columns=columns,
+            tables=tables,
             environment=variables_of(options),
             root=Path.cwd().as_posix(),
             prune=prune,

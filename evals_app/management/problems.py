@@ -10,7 +10,7 @@ from evals_app.reports.answers.losses import checks_not_read
 
 
 def tell(command: BaseCommand, problems: Iterable[Problem], *, checks_read: int = 0) -> None:
-    """Write errors and warnings, then under a heading what is lost; each with its place.
+    """Write errors, warnings and guesses, then under a heading what is lost; each with its place.
 
     `checks_read` is how many checks there are besides the lost ones.
     """
@@ -18,8 +18,8 @@ def tell(command: BaseCommand, problems: Iterable[Problem], *, checks_read: int 
     for problem in problems:
         if problem.level == "loss":
             losses.append(problem)
-        elif problem.level == "warning":
-            command.stderr.write(f"warning: {problem}", command.style.WARNING)
+        elif problem.level in {"warning", "guess"}:
+            command.stderr.write(f"{problem.level}: {problem}", command.style.WARNING)
         else:
             command.stderr.write(str(problem), command.style.ERROR)
     if losses:
@@ -32,5 +32,6 @@ def tell(command: BaseCommand, problems: Iterable[Problem], *, checks_read: int 
 
 
 def tell_report(command: BaseCommand, report: ImportReport) -> None:
-    """Write the warnings and losses of an import."""
-    tell(command, [*report.warnings, *report.losses], checks_read=report.checks_read)
+    """Write the guesses, warnings and losses of an import."""
+    problems = [*report.guesses, *report.warnings, *report.losses]
+    tell(command, problems, checks_read=report.checks_read)

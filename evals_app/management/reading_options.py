@@ -63,6 +63,15 @@ def add_reading_options(parser: ArgumentParser, *, saves: bool = True) -> None:
         "repeated.",
     )
     add(
+        "--check",
+        action="append",
+        default=[],
+        metavar="[KIND=]WAY",
+        help="Compare expected answers of spreadsheets in this way, such as contains; those of one "
+        "kind, such as sentence=contains. May be repeated.",
+    )
+    add("--header-row", type=int, metavar="N", help="The row of a spreadsheet with its headers.")
+    add(
         "--var",
         action="append",
         default=[],

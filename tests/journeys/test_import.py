@@ -95,14 +95,14 @@ def test_a_spreadsheet_is_imported_by_keyboard_its_agent_chosen_when_asked(
 def test_unknown_columns_are_chosen_by_keyboard_on_a_phone(import_page: Page, tables: Path) -> None:
     page = import_page
     page.set_viewport_size({"width": 390, "height": 844})
-    (tables / "foreign.csv").write_text("Frage;Expected anser;Owner\nHi?;Hello;Ana\n")
+    (tables / "foreign.csv").write_text("Anliegen;Expected anser;Owner\nHi?;Hello;Ana\n")
     page.get_by_label("Files", exact=True).set_input_files(tables / "foreign.csv")
     page.get_by_role("button", name="Check files").press("Enter")
     expect(page.get_by_role("heading", name="What are these columns?")).to_be_focused()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
     page.keyboard.press("Tab")
-    expect(page.get_by_label("Frage")).to_be_focused()
+    expect(page.get_by_label("Anliegen")).to_be_focused()
     page.keyboard.type("user")
     expect(page.get_by_label("Expected anser")).to_have_value("expected")
     for _ in range(3):

@@ -24,6 +24,7 @@ from evals_app.admin.kit.pages import page_context
 from evals_app.admin.kit.permissions import refused_upload
 from evals_app.engine.specs.files import media_type
 from evals_app.formats.dialects import DIALECTS
+from evals_app.formats.foreign.shapes import TableChoices
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.reading.parsed_file import MAX_BYTES
 from evals_app.formats.reading.problems import FormatError, Problem
@@ -98,7 +99,7 @@ class CheckedFiles:
             find=self.upload.find,
             find_paths=self.upload.find_paths,
             agent=self.agent,
-            columns=self.columns,
+            tables=TableChoices(self.columns),
             **options,
         )
         return replace(report, warnings=[*report.warnings, *self.upload.passed_over()])

@@ -12,8 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.formats.dialects import DIALECTS
+from evals_app.formats.foreign.shapes import TableChoices
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.tables.chosen import read_choices
+from evals_app.formats.tables.table import MAX_ROWS
 from evals_app.library.changes.import_report import ImportReport, Kind
 from evals_app.library.importing.file_import import import_files
 from evals_app.library.importing.rights import Rights
@@ -61,6 +63,7 @@ class ImportAnswer(Answer):
     dry_run: bool
     changes: list[ChangeJson]
     warnings: list[FileError]
+    guesses: list[FileError] = Field(description="What was taken for what, as choices can change.")
     losses: list[FileLoss] = Field(description="What is not supported here and left out, and why.")
     checks_lost: int = Field(description="How many checks are left out, as far as is known.")
     checks_read: int = Field(description="0: not counted, because no check was lost.")
@@ -81,6 +84,7 @@ def import_json(report: ImportReport, *, dry_run: bool) -> Json:
             for change in report.changes
         ],
         warnings=[file_error(warning) for warning in report.warnings],
+        guesses=[file_error(guess) for guess in report.guesses],
         losses=[FileLoss.of(file_error(loss), checks=loss.checks) for loss in report.losses],
         checks_lost=report.checks_lost,
         checks_read=report.checks_read,
@@ -93,7 +97,7 @@ class Import(Endpoint):
     needs: ClassVar = {"POST": Need(Scope.AUTHOR)}
     parameters = (
         *("dry_run", "replace", "accept_no_checks", "dialect", "agent", "path"),
-        *("ignore_column", "map_column"),
+        *("ignore_column", "map_column", "check", "header_row"),
     )
     throttle_classes = [*Endpoint.throttle_classes, Uploads]
     parser_classes = [JsonParser, UploadParser, *YAML_PARSERS]
@@ -143,6 +147,18 @@ class Import(Endpoint):
                 description="Which known column a column of spreadsheets is, such as "
                 "Frage=question. May be repeated.",
             ),
+            OpenApiParameter(
+                "check",
+                str,
+                many=True,
+                description="How expected answers of spreadsheets are compared, such as contains; "
+                "those of one kind, such as sentence=contains. May be repeated.",
+            ),
+            OpenApiParameter(
+                "header_row",
+                int,
+                description="The row of a spreadsheet with its headers, from 1. Default: detected.",
+            ),
             OpenApiParameter("path", str, description="File name, if the body is a file."),
         ],
         request={
@@ -171,18 +187,24 @@ class Import(Endpoint):
             find=upload.find,
             find_paths=upload.find_paths,
             agent=request.query_params.get("agent"),
-            columns=_columns(request),
+            tables=_table_choices(request),
             rights=rights,
         )
         report = replace(report, warnings=[*report.warnings, *upload.passed_over()])
         return Response(import_json(report, dry_run=dry_run))
 
 
-def _columns(request: Request) -> dict[str, str]:
-    """Read what is chosen for columns of tables."""
+def _table_choices(request: Request) -> TableChoices:
+    """Read what is chosen for tables."""
     query = request.query_params
+    row = query.get("header_row", "")
+    if row and not (row.isdecimal() and 0 < int(row) <= MAX_ROWS):
+        raise refused_at("header_row", f"Expected a whole number from 1 to {MAX_ROWS:,}.")
     try:
-        return read_choices(query.getlist("ignore_column"), query.getlist("map_column"))
+        return read_choices(
+            *(query.getlist(name) for name in ("ignore_column", "map_column", "check")),
+            header_row=int(row) if row else None,
+        )
     except ValueError as error:
         raise refused_at("map_column", str(error)) from error
 

@@ -1,7 +1,7 @@
 """Lists of chat messages, as data sets and other systems have them, in our words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.engine.basics.template import escape_braces
@@ -26,7 +26,7 @@ IN_PROMPTS = f"{{{{threadContext.params.{INSTRUCTIONS}}}}}"
 class Chat:
     """Messages as one of our turns: what was spoken before it, what the user says, what was answered.
 
-    `remarks` report messages that are not supported here.
+    `calls` are the tool calls of the answer, as they are written. `remarks` report messages that are not supported here.
     """
 
     system: str
@@ -34,6 +34,7 @@ class Chat:
     user: str
     answer: str | None
     remarks: tuple[str, ...]
+    calls: list[Json] = field(default_factory=list)
 
     @property
     def history_in_case(self) -> list[Json]:
@@ -62,12 +63,14 @@ def read_chat(messages: Sequence[Json]) -> Chat | None:
     remarks: dict[str, None] = {}
     system: list[str] = []
     spoken: list[Json] = []
-    for message in messages:
+    last = max((n for n, message in enumerate(messages) if _is_user(message)), default=-1)
+    for n, message in enumerate(messages):
+        asked = n < last  # what comes later is what is expected
         role = str(message.get("role", message.get("from"))).strip().lower()
         text, is_all = content_text(message.get("content", message.get("value")))
         if not is_all:
             remarks[_NOT_TEXT] = None
-        if not (role in _SYSTEM + _USER or role in _AGENT) or message.get("tool_calls"):
+        if not (role in _SYSTEM + _USER or role in _AGENT) or (message.get("tool_calls") and asked):
             remarks[_TOOLS] = None
         if not text.strip():
             continue
@@ -78,14 +81,49 @@ def read_chat(messages: Sequence[Json]) -> Chat | None:
     if spoken and spoken[0]["role"] == "assistant":
         remarks[_BEGINS] = None
         spoken.pop(0)
+    _, calls = last_answer(messages)
     answer = spoken.pop()["content"] if spoken and spoken[-1]["role"] == "assistant" else None
     if not spoken and system:
         remarks[_NO_USER] = None
         spoken.append({"role": "user", "content": system.pop()})
     if not spoken:
         return None
-    *history, last = spoken
-    return Chat("\n\n".join(system), history, last["content"], answer, tuple(remarks))
+    *history, final = spoken
+    return Chat("\n\n".join(system), history, final["content"], answer, tuple(remarks), calls)
+
+
+def read_turns(messages: Sequence[Json]) -> list[Chat]:
+    """Read a list of messages as a conversation: a chat for each user message, without history."""
+    turns: list[list[Json]] = []
+    before: list[Json] = []
+    for message in messages:
+        role = str(message.get("role", message.get("from"))).strip().lower()
+        if role in _USER and not (turns and _is_user(turns[-1][-1])):
+            turns.append([])
+        (turns[-1] if turns else before).append(message)
+    if not turns:
+        return [chat] if (chat := read_chat(messages)) else []
+    chats = list(map(read_chat, [[*before, *turns[0]], *turns[1:]]))
+    return [chat for chat in chats if chat is not None]
+
+
+def _is_user(message: Json) -> bool:
+    return str(message.get("role", message.get("from"))).strip().lower() in _USER
+
+
+def last_answer(messages: Sequence[Json]) -> tuple[str | None, list[Json]]:
+    """Return what the agent said last in a list of messages, and the tool calls after the last question."""
+    text: str | None = None
+    calls: list[Json] = []
+    for message in messages:
+        role = str(message.get("role", message.get("from"))).strip().lower()
+        if role in _USER:
+            text, calls = None, []
+        elif role in _AGENT:
+            said, _ = content_text(message.get("content", message.get("value")))
+            text = said if said.strip() else text
+            calls += [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    return text, calls
 
 
 def chat_of(asked: Any) -> Chat | None:

@@ -5,8 +5,10 @@ translates them, and notes where each part was written. What is not supported he
 a loss: it is reported with the reason.
 """
 
+import hashlib
 import posixpath
 import re
+import textwrap
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,8 +26,12 @@ GENERIC = frozenset(
     {"ai", "app", "ci", "config", "configs", "e2e", "eval", "evals", "evaluation", "evaluations"}
     | {"llm", "promptfoo", "promptfooconfig", "prompts", "qa", "src", "test", "tests"}
 )
+# And names of files that only say that they are data.
+_GENERIC_FILES = GENERIC | {"cases", "data", "dataset", "datasets", "golden", "goldens", "testset"}
 _SLUG_LENGTH = 60
 _MAX_SLUG = 100
+_NAME_CHARS = 60
+_OWN_CHARS = 6
 
 
 class Foreign(BaseModel):
@@ -45,6 +51,23 @@ class Foreign(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class TableChoices:
+    """What a person chose for tables.
+
+    `columns` says by header which known column each is, or nothing for one that is ignored; `checks`
+    by kind of answer how expected answers are compared, under an empty name for all other kinds;
+    `header_row` the row of the headers, counted from 1.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    checks: Mapping[str, str] = field(default_factory=dict)
+    header_row: int | None = None
+
+
+NO_CHOICES = TableChoices()
+
+
+@dataclass(frozen=True, slots=True)
 class ReaderContext:
     """What a reader may look at besides its own files.
 
@@ -53,8 +76,7 @@ class ReaderContext:
     that exist, or that native files of the import describe, `providers` those of providers.
     `fixtures` are the slugs of the import's fixtures by the path of their file, `fixtures_of`
     returns those of a stored suite. `root` is the folder, as a whole path, in which the paths of
-    files begin, if it is known. `columns` is what the person chose for columns of tables, by their
-    headers: a known header, or nothing for one that is ignored.
+    files begin, if it is known. `tables` is what the person chose for tables.
     """
 
     attached: AttachedFiles
@@ -65,7 +87,7 @@ class ReaderContext:
     fixtures: Mapping[str, str | None] = field(default_factory=dict)
     fixtures_of: Callable[[str], Sequence[str]] = lambda _: ()
     root: str = ""
-    columns: Mapping[str, str] = field(default_factory=dict)
+    tables: TableChoices = NO_CHOICES
 
     def folder(self, document: ParsedFile) -> str:
         """Return the name of the folder of a file, wherever the import began; empty if unknown."""
@@ -92,6 +114,12 @@ class ReaderContext:
         The file is then not treated as an eval file itself.
         """
         return self.attached.sibling_content(document.path, path)
+
+    def file_name(self, document: ParsedFile) -> str:
+        """Return the name of a file without its endings, after its folder's if it is a usual one."""
+        name = posixpath.basename(document.path).rpartition(".")[0].removesuffix(".suite")
+        folder = self.project(document) if slug_of(name) in _GENERIC_FILES else ""
+        return f"{folder} {name}".strip()
 
 
 class SourcePlaces:
@@ -160,15 +188,30 @@ def _report_left_out_below(value: object, document: ParsedFile, loc: Loc) -> Ite
 
 
 def slug_of(name: str, *, instead: str = "imported") -> str:
-    """Make a slug of a name: `Refund flow!` is refund-flow; a name without letters gives another."""
+    """Make a slug of a name: `Refund flow!` is refund-flow; a name without letters gives another.
+
+    One that is too long is cut, and ends with a few letters that differ from name to name.
+    """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    slug = "-".join(re.findall("[a-z0-9]+", plain))[:_SLUG_LENGTH].strip("-")
-    return slug or instead
+    slug = "-".join(re.findall("[a-z0-9]+", plain))
+    return _cut(slug, _SLUG_LENGTH) or instead
+
+
+def _cut(slug: str, limit: int) -> str:
+    if len(slug) <= limit:
+        return slug
+    own = hashlib.sha256(slug.encode()).hexdigest()[:_OWN_CHARS]
+    return f"{slug[: limit - _OWN_CHARS - 1].rstrip('-')}-{own}"
 
 
 def suite_slug(agent: str, name: str, *, instead: str) -> str:
     """Make the slug of a suite, which begins with the agent's: others have suites of this name."""
-    return f"{agent}-{slug_of(name, instead=instead)}"[:_MAX_SLUG].rstrip("-")
+    return _cut(f"{agent}-{slug_of(name, instead=instead)}", _MAX_SLUG)
+
+
+def first_words(text: str) -> str:
+    """Return the beginning of a text as a name: whole words, up to 60 characters."""
+    return textwrap.shorten(text, _NAME_CHARS, placeholder=" …").lstrip(" …") or text[:_NAME_CHARS]
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:

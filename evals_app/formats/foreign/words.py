@@ -2,31 +2,87 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from evals_app.formats.reading.problems import Loc
 
 _LOOKED_AT = 10  # rows
+_MAX_LEVELS = 3  # above the rows of a data set
+_WRAPPERS = ("item", "row")
 _SEPARATORS = re.compile(r"[\W_]+")
 # expectedOutput, as JavaScript programs write it.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
-NAME = ("case", "case name", "name", "test", "test case", "title", "id")
+# In English first, then in German, Spanish and French.
+NAME = (
+    *("case", "case name", "name", "test", "test case", "title", "id", "case id", "test id"),
+    *("fall", "testfall", "titel", "caso", "título", "cas", "cas de test", "titre"),
+)
 USER = (
     *("user", "question", "input", "inputs", "prompt", "message", "user message", "query"),
-    *("request", "user input", "user says", "user query", "user prompt"),
+    *("request", "user input", "user says", "user query", "user prompt", "user question"),
+    *("customer question", "customer message", "utterance", "frage", "kundenfrage", "anfrage"),
+    *("nachricht", "eingabe", "pregunta", "consulta", "mensaje", "entrada", "demande", "requête"),
 )
 EXPECTED = (
-    *("expected", "answer", "expected answer", "expected output", "expected response"),
-    *("expected result", "expected completion", "ground truth", "correct answer", "reference"),
-    *("reference answer", "reference output", "ideal", "ideal answer", "gold", "gold answer"),
-    *("golden answer", "target", "output", "outputs", "completion"),
+    *("expected", "answer", "expected answer", "expected output", "expected response", "expect"),
+    *("expected result", "expected completion", "expected reply", "ground truth", "correct answer"),
+    *("reference", "reference answer", "reference output", "ideal", "ideal answer", "gold"),
+    *("gold answer", "golden answer", "model answer", "right answer", "target"),
+    *("output", "outputs", "completion"),
+    *("antwort", "erwartet", "erwartete antwort", "musterantwort", "soll antwort", "sollantwort"),
+    *("lösung", "respuesta", "respuesta esperada", "esperado", "réponse", "réponse attendue"),
+    "attendu",
+)
+# Rows of one conversation have the same value under one of these.
+SESSIONS = frozenset(
+    {"session", "session id", "conversation id", "thread id", "dialogue id", "dialog id", "chat id"}
+)
+NOTES = (
+    *("notes", "note", "comment", "comments", "bemerkung", "bemerkungen", "notiz", "kommentar"),
+    *("hinweis", "beschreibung", "nota", "comentario", "descripción", "remarque", "commentaire"),
+)
+# The answer of a sorting task, or a topic to filter by.
+ANSWERS_OR_TAGS = ("class", "intent", "sentiment", "classification")
+TAGS = (
+    *("tag", "category", "categories", "label", "labels", "topic", "kategorie", "thema"),
+    *("categoría", "tema", "etiqueta", "catégorie", "thème", "étiquette", *ANSWERS_OR_TAGS),
+)
+MUST_SAY = (
+    *("must contain", "reply contains", "keywords", "expected keywords", "key facts"),
+    *("required facts", "expected facts", "enthält", "muss enthalten", "muss vorkommen"),
+    *("debe contener", "contiene", "doit contenir", "contient"),
+)
+MUST_NOT_SAY = (
+    *("must not contain", "forbid", "forbids", "forbidden", "forbidden facts", "banned"),
+    *("forbidden words", "forbidden phrases", "banned words", "banned phrases", "nicht sagen"),
+    *("darf nicht enthalten", "enthält nicht", "verboten", "no debe contener", "prohibido"),
+    *("ne doit pas contenir", "interdit"),
+)
+EXPECTED_TOOLS = (
+    *("expected tools", "expected tool", "expected tool calls", "expected tool call"),
+    *("expected tool use", "expected function calls", "expected calls"),
+)
+CRITERIA = (
+    *("criterion", "judge", "criteria judge", "judge criteria", "rubric", "rubrics"),
+    *("expectations", "grading notes", "grading criteria", "evaluation criteria"),
+    *("success criteria", "pass criteria", "acceptance criteria", "expected behavior"),
+    *("expected behaviour", "kriterium", "kriterien", "criterio", "criterios", "critère"),
+    "critères",
+)
+# Of the words for an answer some mean what a model answered once.
+OUTPUTS = ("output", "outputs", "completion")
+# Beside an output they say that it is the result of an earlier run.
+RESULTS = frozenset(
+    {"passed", "pass", "score", "scores", "success", "grade", "verdict", "is correct", "correct"}
+    | {"failed", "failure reason", "latency", "latency ms", "metrics data", "pass fail"}
 )
 # Words of a key under which someone may have written what is checked.
 _CHECKS = re.compile(r"\b(?:expect|must|should|forb|assert|criteri|rubric|evaluators?\b|checks?\b)")
 # Under these a data set has a list of chat messages.
-MESSAGES = ("messages", "conversation", "conversations", "chat", "dialogue", "dialog")
+CONVERSATIONS = ("turns", "conversation", "conversations", "dialogue", "dialog")
+MESSAGES = ("messages", "chat", *CONVERSATIONS)
 
 
 def plain(word: str) -> str:
@@ -46,26 +102,60 @@ def text_of(value: object) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def rows_place(data: object) -> Loc | None:
-    """Return the place of the rows of a data set: the data itself, or its one list of such rows."""
+def rows_place(data: object, chosen: Collection[str] = ()) -> Loc | None:
+    """Return the place of the rows of a data set: the one list of records that asks something.
+
+    Without one it is the one list of records that there is; `chosen` are keys that a person gave a
+    meaning. A mapping of records by their names, or of lists of the same length, is a list, too.
+    """
+    places = list(_record_places(data, (), _MAX_LEVELS))
+    asking = [loc for loc, rows in places if _ask_something(rows, chosen)]
+    if len(asking) == 1 or (asking and asking[0] == ()):
+        return asking[0]
+    return places[0][0] if len(places) == 1 and not asking else None
+
+
+def _record_places(data: object, loc: Loc, levels: int) -> Iterator[tuple[Loc, list[object]]]:
+    """Find the lists of mappings in some data, the outermost ones."""
+    rows = rows_in(data)
+    if any(isinstance(record_in(row), dict) for row in rows[:_LOOKED_AT]):
+        yield loc, rows
+    elif isinstance(data, dict) and levels:
+        for key, value in data.items():
+            yield from _record_places(value, (*loc, key), levels - 1)
+
+
+def rows_in(data: object) -> list[object]:
+    """Return the rows that some data is: a list, records by name, or lists of the same length."""
     if isinstance(data, list):
-        return () if _ask_something(data) else None
-    if not isinstance(data, dict):
-        return None
-    places = [
-        key for key, value in data.items() if isinstance(value, list) and _ask_something(value)
-    ]
-    return (places[0],) if len(places) == 1 else None
+        return data
+    if not isinstance(data, dict) or not data:
+        return []
+    values = list(data.values())
+    if len(values) > 1 and all(
+        isinstance(value, dict) and _ask_something([value]) for value in values
+    ):
+        return [{"id": key, **value} for key, value in data.items()]
+    lists = [value for value in values if isinstance(value, list)]
+    if len(lists) == len(values) > 1 and len(set(map(len, lists))) == 1 and _ask_something([data]):
+        return [dict(zip(data, row, strict=True)) for row in zip(*lists, strict=True)]
+    return []
 
 
-def _ask_something(rows: Sequence[object]) -> bool:
+def _ask_something(rows: Sequence[object], chosen: Collection[str] = ()) -> bool:
     """Whether one of the first rows has a column of messages."""
-    words = {*USER, *MESSAGES}
+    words = {*USER, *MESSAGES, *chosen}
     records = (row for row in map(record_in, rows[:_LOOKED_AT]) if isinstance(row, dict))
     return any(plain(key) in words for row in records for key in row)
 
 
+def wrapper_of(row: Any) -> str:
+    """Return the key under which a row has its record, as exports of tools wrap it; else nothing."""
+    keys = (key for key in _WRAPPERS if isinstance(row, dict) and isinstance(row.get(key), dict))
+    return next(keys, "")
+
+
 def record_in(row: Any) -> object:
-    """Return the record that a row is; items of OpenAI Evals are wrapped: `{"item": {...}}`."""
-    is_wrapped = isinstance(row, dict) and isinstance(row.get("item"), dict)
-    return row["item"] if is_wrapped else row
+    """Return the record that a row is: `{"item": {...}}`, `{"row_idx": 0, "row": {...}}`."""
+    wrapper = wrapper_of(row)
+    return row[wrapper] if wrapper else row

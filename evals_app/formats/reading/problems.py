@@ -9,8 +9,9 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack
 from fixtures_app.ground import quoting
 
 Loc = tuple[str | int, ...]
-# A loss is something that an import leaves out, because it is not supported here.
-Level = Literal["error", "warning", "loss"]
+# A loss is something that an import leaves out, because it is not supported here; a guess is what a
+# reader took something for, which a person can change.
+Level = Literal["error", "warning", "loss", "guess"]
 
 _SHOWN = 80  # characters
 _HIDDEN = "***"

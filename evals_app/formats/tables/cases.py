@@ -1,9 +1,12 @@
 """Make cases of the rows of a sheet: one row a turn, the rows of a case together."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from evals_app.formats.foreign.shapes import distinct_names, first_words
 from evals_app.formats.reading.problems import Loc
+from evals_app.formats.tables.answers import NOTHING, AnswerChecks, labels_in
 from evals_app.formats.tables.choices import (
     BOTH_WAYS,
     COUNTED,
@@ -15,14 +18,21 @@ from evals_app.formats.tables.choices import (
     counted_from,
     with_options,
 )
-from evals_app.formats.tables.columns import CheckColumn, ComparedColumn, SheetColumn
+from evals_app.formats.tables.columns import (
+    COMPARING,
+    SAME_MEANING,
+    CheckColumn,
+    ComparedColumn,
+    SheetColumn,
+    ToolsColumn,
+)
 from evals_app.formats.tables.sheet import Owner, Sheet
 from evals_app.formats.tables.values import NAME
 from evals_app.formats.tables.wanted import (
     USUAL,
     Wanted,
-    compared_by,
-    is_compared_usually,
+    is_number,
+    is_short,
     looks_like_data,
     one_of,
     read_wanted,
@@ -32,6 +42,10 @@ from fixtures_app.ground.written_data import data_in
 
 Json = dict[str, Any]
 
+_NOTHING = (
+    "This means that there is nothing here, so no check is made of it. To look for the word itself, "
+    'write a list: ["..."].'
+)
 _EMPTY = "This list is empty, so no check is made of it."
 _READ_AS_LIST = (
     "This text is a list, so each text in it is read by itself. To look for it as it is written, "
@@ -65,6 +79,7 @@ def read_cases(sheet: Sheet, *, compares: bool) -> list[Json]:
     begun: dict[str, int] = {}
     column = _name_column(sheet)
     sheet.names = column or 0
+    sheet.answers = AnswerChecks(sheet.chosen.given.checks, labels_in(_answers(sheet)))
     first = 0
     for row in sheet.filled_rows():
         name = None if column is None else sheet.value(row, column, NAME.read)
@@ -80,9 +95,46 @@ def read_cases(sheet: Sheet, *, compares: bool) -> list[Json]:
         if name is not None:
             begun.setdefault(name, row)
         _add_row(sheet, row, cases, first=first, compares=compares)
+    if column is None:
+        _name_cases(cases)
     _settle_questions(sheet)
     sheet.report_remarks()
+    for kind, places in sheet.answers.met.items():
+        sheet.guess(*places[0], sheet.answers.sentence(kind), kind, len(places))
     return cases
+
+
+def take_common_check(sheet: Sheet, cases: Sequence[Json]) -> list[Json]:
+    """Take the commonest guessed check from all turns that have no other: it is the suite's.
+
+    A judge would also judge turns that expect nothing, so it is the suite's only if there are none.
+    """
+    turns = [turn for case in cases for turn in case["turns"]]
+    alone = [turn for turn in sheet.guessed if turn["assertions"] in ([c] for c in COMPARING)]
+    judges = all("expected" in turn or "assertions" in turn for turn in turns)
+    counts = Counter(COMPARING.index(turn["assertions"][0]) for turn in alone)
+    for n, _ in counts.most_common():
+        if judges or COMPARING[n] != SAME_MEANING:
+            for turn in alone:
+                if turn["assertions"] == [COMPARING[n]]:
+                    del turn["assertions"]
+            return [dict(COMPARING[n])]
+    return []
+
+
+def _answers(sheet: Sheet) -> list[str]:
+    """Return the expected texts of a sheet, but for lists and what means that nothing is expected."""
+    n = sheet.column("expected")
+    texts = [] if n is None else [sheet.text(row, n) for row in sheet.filled_rows()]
+    return [text for text in texts if text and data_in(text) is None]
+
+
+def _name_cases(cases: Sequence[Json]) -> None:
+    """Name cases that have no names by the first words of their questions."""
+    asked = [" ".join(str(case["turns"][0].get("user", "")).split()) for case in cases]
+    names = distinct_names([first_words(text) or "?" for text in asked])
+    for case, name in zip(cases, names, strict=True):
+        case["name"] = name
 
 
 def _name_column(sheet: Sheet) -> int | None:
@@ -179,15 +231,17 @@ def _add_checks(
         answer = _choice_checks(sheet, row, n, turn, options)
     else:
         answer = _answer_checks(sheet, row, n, turn, compares=compares)
-    if not ("assertions" in turn or parts) and answer in ([], [USUAL]):
+    if not ("assertions" in turn or parts or answer):
         return  # the turn has the suite's checks
+    if not ("assertions" in turn or parts):
+        sheet.guessed.append(turn)
     checks: list[tuple[Json, int]] = [
         (check, n)
         for n, column, part in parts
         for check in sheet.read(row, n, part, column.read) or []
     ]
     _remark_on_contains(sheet, row, n, turn, [check for check, _ in checks])
-    if answer not in ([], [USUAL]):
+    if answer:
         turn.pop("inherit", None)  # the suite only compares expected texts, and this does
     if not turn.get("inherit"):
         checks = [(check, n) for check in answer] + checks
@@ -200,16 +254,26 @@ def _add_checks(
 def _remark_on_contains(sheet: Sheet, row: int, n: int, turn: Json, checks: Sequence[Json]) -> None:
     """Warn of an expected text for which `contains` is a poor choice."""
     expected = turn.get("expected")
-    if isinstance(expected, str) and USUAL in checks and not is_compared_usually(expected):
-        sheet.remark(row, n, _SHORT if data_in(expected) is None else _LIST)
+    if isinstance(expected, str) and USUAL in checks:
+        if data_in(expected) is not None:
+            sheet.remark(row, n, _LIST)
+        elif is_number(expected) or is_short(expected):
+            sheet.remark(row, n, _SHORT)
 
 
-def _parts(sheet: Sheet, row: int, n: int, column: CheckColumn | ComparedColumn) -> list[Wanted]:
+def _parts(
+    sheet: Sheet, row: int, n: int, column: CheckColumn | ComparedColumn | ToolsColumn
+) -> list[Wanted]:
     """Return what a cell of checks says; each part is read by itself."""
+    text = sheet.text(row, n) or ""
+    if text.strip().casefold() in NOTHING and not isinstance(column, ComparedColumn):
+        sheet.remark(row, n, _NOTHING)
+        return []
     parts: list[Wanted] | None = sheet.value(row, n, column.parts)
     if parts is None or isinstance(column, ComparedColumn):
         return parts or []
-    text = sheet.text(row, n) or ""
+    if isinstance(column, ToolsColumn):
+        return parts
     _remark_on_lists(sheet, row, n, text, is_empty=not parts)
     is_odd = not column.is_pattern and column.header != "criteria" and data_in(text) is None
     if is_odd and any(looks_like_data(part) for part in parts if isinstance(part, str)):
@@ -237,8 +301,13 @@ def _answer_checks(sheet: Sheet, row: int, n: int, turn: Json, *, compares: bool
         if (sheet.name, row, n) in sheet.table.lists:
             sheet.report(row, n, _COMPARED_OTHERWISE)
         return []
+    seen = expected.strip().casefold()
+    if seen in NOTHING and seen not in sheet.answers.labels:
+        sheet.remark(row, n, _NOTHING)
+        del turn["expected"]
+        return []
     if data_in(expected) is None:
-        return [compared_by(expected)]
+        return _compare(sheet, row, n, turn)
     wanted: list[Wanted] | None = sheet.read(row, n, expected, read_wanted)
     del turn["expected"]
     if wanted is None:
@@ -247,11 +316,19 @@ def _answer_checks(sheet: Sheet, row: int, n: int, turn: Json, *, compares: bool
     texts = [text for item in wanted for text in ([item] if isinstance(item, str) else item)]
     if len(texts) == 1:
         turn["expected"] = texts[0]
-        return [compared_by(texts[0])]
+        return _compare(sheet, row, n, turn)
     if not texts:
         return []
     sheet.remark(row, n, _ANY_ONE)
     return [one_of(texts)]
+
+
+def _compare(sheet: Sheet, row: int, n: int, turn: Json) -> list[Json]:
+    """Return the checks of one expected text; a description of a good reply is no text to expect."""
+    checks = sheet.answers.checks_for(turn["expected"], (row, n))
+    if sheet.answers.drops_text(checks):
+        del turn["expected"]
+    return checks
 
 
 def _choice_checks(sheet: Sheet, row: int, n: int, turn: Json, options: Options) -> list[Json]:

@@ -1,11 +1,23 @@
 """What a person chooses for columns: that one is ignored, or which known column it is."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from evals_app.formats.foreign.shapes import NO_CHOICES, TableChoices
+from evals_app.formats.foreign.words import MESSAGES, plain
 from evals_app.formats.reading.problems import Problem
+from evals_app.formats.tables.answers import read_check_choices
 from evals_app.formats.tables.columns import HEADERS, column_of, near_header
 from fixtures_app.ground.words import near
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerGuess(Problem):
+    """How the expected answers of one kind are compared; `rows` is how many there are."""
+
+    kind: str = ""
+    rows: int = 0
+
 
 # The choice for a column that is left out.
 IGNORED = ""
@@ -15,7 +27,7 @@ IGNORED = ""
 class UnknownColumn(Problem):
     """A column whose header is unknown: a person may choose what it is.
 
-    `nearest` is the known header that a misspelt one means, `sample` a text from the column; both may
+    `nearest` is the known header that it probably means, `sample` a text from the column; both may
     be empty.
     """
 
@@ -24,11 +36,17 @@ class UnknownColumn(Problem):
     sample: str = ""
 
 
-def read_choices(ignored: Iterable[str], mapped: Iterable[str]) -> dict[str, str]:
-    """Read choices from words like `Frage=question`: by header, the known one or `IGNORED`.
+def read_choices(
+    ignored: Iterable[str],
+    mapped: Iterable[str],
+    checks: Iterable[str] = (),
+    *,
+    header_row: int | None = None,
+) -> TableChoices:
+    """Read choices of columns from words like `Frage=question`, of checks like `sentence=contains`.
 
     Raises:
-        ValueError: one of the words names no header, or a column is chosen twice.
+        ValueError: one of the words cannot be read, or a column is chosen twice.
     """
     choices: dict[str, str] = {}
     pairs = [(header, IGNORED) for header in ignored]
@@ -45,19 +63,19 @@ def read_choices(ignored: Iterable[str], mapped: Iterable[str]) -> dict[str, str
             raise ValueError("The name of a column to ignore is empty.")
         if choices.setdefault(header.strip(), meaning) != meaning:
             raise ValueError(f"There are two choices for the column {header.strip()!r}. Keep one.")
-    return choices
+    return TableChoices(choices, read_check_choices(checks), header_row)
 
 
 @dataclass(slots=True)
 class ColumnChoices:
     """The choices of a person while tables are read; `seen` are the headers that were looked up."""
 
-    choices: Mapping[str, str] = field(default_factory=dict)
+    given: TableChoices = NO_CHOICES
     seen: dict[str, str] = field(default_factory=dict)
     _meanings: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._meanings = {_key(header): meaning for header, meaning in self.choices.items()}
+        self._meanings = {_key(header): meaning for header, meaning in self.given.columns.items()}
 
     def of(self, header: str) -> str | None:
         """Return the choice for a column: a known header or `IGNORED`; None without a choice."""
@@ -68,11 +86,12 @@ class ColumnChoices:
 
     def problems(self, path: str) -> Iterator[Problem]:
         """Report choices of columns that no table has, and of known columns that do not exist."""
-        for header, meaning in self.choices.items():
+        for header, meaning in self.given.columns.items():
             if _key(header) not in self.seen:
                 message = f"No table has a column {header!r}.{near(header, self.seen.values())}"
                 yield Problem(path, 0, 0, "", "", message)
-            if meaning != IGNORED and not column_of(meaning):
+            is_known = column_of(meaning) or plain(meaning) in MESSAGES
+            if meaning != IGNORED and not is_known:
                 hint = near_header(meaning) or f" Known: {', '.join(HEADERS)}."
                 message = f"The column {header!r} cannot be {meaning!r}, which is unknown.{hint}"
                 yield Problem(path, 0, 0, "", "", message)

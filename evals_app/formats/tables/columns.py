@@ -27,6 +27,7 @@ from evals_app.formats.tables.values import (
 )
 from evals_app.formats.tables.wanted import (
     ANY_NUMBER,
+    USUAL,
     WHOLE_WORDS,
     Wanted,
     looks_like_data,
@@ -40,6 +41,12 @@ from fixtures_app.ground.written_data import data_in
 Owner = Literal["suite", "case", "turn"]
 
 _PARAM = re.compile(r"\s*param(?:eter)?\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
+# Headers that say what the reply must or must not have: must_say, should not mention.
+_SAY = "(?:contain|include|mention|say|have)s?"
+_MUST = re.compile(
+    rf"(?P<not>(?:must|should|may|does|do) (?:not|never)(?: {_SAY})?|never(?: {_SAY})?|not {_SAY})"
+    rf"|(?:must|should)(?: {_SAY})?|includes?|mentions?"
+)
 _THRESHOLD = re.compile(r"(?:\s*>=\s*|\s+)([01]?\.\d+|[01])\s*$")
 
 
@@ -120,7 +127,7 @@ class ComparedColumn:
         line = str(part)
         if line.casefold() == NO_CHECK:
             return []
-        check = _way(line)
+        check = read_way(line)
         if check is None:
             hint = near(plain(line), _WAYS)
             raise ValueError(
@@ -133,10 +140,11 @@ class ComparedColumn:
         bare = {key: value for key, value in assertion.items() if key != "threshold"}
         name = next((name for name, way in _WAYS.items() if way == bare), None)
         line = f"{name} {assertion['threshold']}" if "threshold" in assertion else name
-        return line if line and _way(line) == assertion else None
+        return line if line and read_way(line) == assertion else None
 
 
-def _way(line: str) -> dict[str, object] | None:
+def read_way(line: str) -> dict[str, object] | None:
+    """Return the check that a way to compare means, with the number after it; None: it is unknown."""
     least = _THRESHOLD.search(line)
     way = _WAYS.get(plain(line[: least.start()] if least else line))
     return {**way, "threshold": float(least[1])} if way and least else way
@@ -178,7 +186,7 @@ def _any_tool(_: Sequence[str]) -> dict[str, object]:
 
 
 NO_CHECK = "none"
-_SAME_MEANING: dict[str, object] = {
+SAME_MEANING: dict[str, object] = {
     "type": "llm_judge",
     "criteria": "The reply says the same as the expected answer.",
     "scale": "pass_fail",
@@ -186,7 +194,7 @@ _SAME_MEANING: dict[str, object] = {
 # Our own names first: exports write these.
 _WAYS: dict[str, dict[str, object]] = {
     **{plain(kind): {"type": kind} for kind in GRADERS if _needs_no_option(kind)},
-    "same meaning": _SAME_MEANING,
+    "same meaning": SAME_MEANING,
     "whole words": WHOLE_WORDS,
     "exact": {"type": "exact_match"},
     "equals": {"type": "exact_match"},
@@ -194,22 +202,104 @@ _WAYS: dict[str, dict[str, object]] = {
     "last number": {"type": "numeric", "extract": "last"},
     "any number": ANY_NUMBER,
     "number comma": {"type": "numeric", "extract": "last", "decimal": "comma"},
-    "meaning": _SAME_MEANING,
+    "meaning": SAME_MEANING,
 }
 
-AnyColumn = SheetColumn | CheckColumn | ComparedColumn
+
+@dataclass(frozen=True, slots=True)
+class ToolsColumn:
+    """The column of the tools that the agent is to call: their names, or calls with their arguments."""
+
+    header: str
+    others: tuple[str, ...] = ()
+    is_pattern = False
+
+    def parts(self, cell: str) -> list[Wanted]:
+        """Return the names in a cell, or the whole cell if it is about arguments."""
+        data = data_in(cell)
+        calls = data if isinstance(data, list) else [data]
+        return [cell] if any(isinstance(call, dict) for call in calls) else read_wanted(cell)
+
+    def read(self, part: Wanted) -> list[dict[str, Any]]:
+        """Return the check that the tools of a part were called."""
+        data = None if isinstance(part, tuple) else data_in(part)
+        if data is None:
+            return (
+                [{"type": "tool_called", "value": part}]
+                if isinstance(part, str)
+                else [_any_tool(part)]
+            )
+        calls = data if isinstance(data, list) else [data]
+        return [{"type": "tool_calls", "tools": [_tool_call(call) for call in calls]}]
+
+    def write(self, assertion: Mapping[str, object]) -> str | None:
+        """Exports write calls in the column of checks."""
+        return None
+
+
+def _tool_call(call: object) -> dict[str, object]:
+    """Read a call as tools and frameworks write it.
+
+    Raises:
+        ValueError: it names no tool, or its arguments are not keys with values.
+    """
+    if isinstance(call, str):
+        return {"name": call}
+    inner = call.get("function", call) if isinstance(call, dict) else {}
+    written = inner if isinstance(inner, dict) else call
+    named = (
+        {plain(key): value for key, value in written.items()} if isinstance(written, dict) else {}
+    )
+    name = next((named[key] for key in _TOOL_NAMES if isinstance(named.get(key), str)), None)
+    args: Any = next((named[key] for key in _TOOL_ARGS if named.get(key)), {})
+    args = data_in(args) if isinstance(args, str) else args
+    if not name or not isinstance(args, dict):
+        raise ValueError(
+            'Write each call as {"name": "...", "arguments": {...}}, or only its name.'
+        )
+    return {"name": name, **({"args": args} if args else {})}
+
+
+_TOOL_NAMES = ("name", "tool", "tool name", "function", "function name")
+_TOOL_ARGS = (
+    "args",
+    "arguments",
+    "input",
+    "inputs",
+    "input parameters",
+    "tool input",
+    "parameters",
+)
+
+# What compares any expected text, whatever it is.
+COMPARING: tuple[dict[str, object], ...] = (WHOLE_WORDS, ANY_NUMBER, USUAL, SAME_MEANING)
+
+AnyColumn = SheetColumn | CheckColumn | ComparedColumn | ToolsColumn
+
+# Headers that may mean two things, and which: asked, if nothing else in the table says it.
+AMBIGUOUS: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(("label", "labels", "category", *words.ANSWERS_OR_TAGS), ("expected", "tags")),
+    "tools": ("tool called", ""),
+}
 
 # In the order in which exports write them; the checks of a turn are also read in this order.
 COLUMNS: tuple[AnyColumn, ...] = (
     SheetColumn("case", "case", ("name",), NAME, words.NAME[1:]),
     SheetColumn(
-        "description", "case", ("description",), TEXT, ("notes", "note", "comment", "comments")
+        *("description", "case", ("description",), TEXT),
+        words.NOTES,
     ),
-    SheetColumn("tags", "case", ("tags",), TAGS, ("tag", "category", "label", "labels")),
+    SheetColumn(
+        *("tags", "case", ("tags",), TAGS),
+        words.TAGS,
+    ),
     SheetColumn("enabled", "case", ("enabled",), FLAG),
     SheetColumn("channel", "case", ("channel",), NAME),
     SheetColumn("context params", "case", ("context_params",), DATA),
-    SheetColumn("history", "case", ("history",), DATA),
+    SheetColumn(
+        *("history", "case", ("history",), DATA),
+        ("chat history", "conversation history", "previous messages", "message history", "verlauf"),
+    ),
     SheetColumn("user", "turn", ("user",), TEXT, words.USER[1:]),
     SheetColumn("files", "turn", ("files",), LINES, ("file",)),
     SheetColumn("expected", "turn", ("expected",), TEXT, words.EXPECTED[1:]),
@@ -218,14 +308,21 @@ COLUMNS: tuple[AnyColumn, ...] = (
         ("options", "answer choices", "answer options", "possible answers"),
     ),
     SheetColumn("context", "turn", ("context",), PASSAGES, ("facts",)),
-    SheetColumn("retrieval context", "turn", ("retrieval_context",), PASSAGES),
+    SheetColumn(
+        *("retrieval context", "turn", ("retrieval_context",), PASSAGES),
+        ("contexts", "retrieved contexts", "retrieved context", "documents", "passages"),
+    ),
     SheetColumn("config", "turn", ("config",), DATA),
     ComparedColumn("check", ("compare", "comparison", "compare by", "metric")),
     CheckColumn(
-        *("contains", {"type": "contains"}, "value", ("must contain", "reply contains")),
+        *("contains", {"type": "contains"}, "value"),
+        words.MUST_SAY,
         any_of=one_of,
     ),
-    CheckColumn("not contains", {"type": "not_contains"}, "value", ("must not contain",)),
+    CheckColumn(
+        *("not contains", {"type": "not_contains"}, "value"),
+        words.MUST_NOT_SAY,
+    ),
     CheckColumn("matches", {"type": "matches"}, "value", ("regex", "pattern"), _any_pattern),
     CheckColumn("not matches", {"type": "not_matches"}, "value"),
     CheckColumn(
@@ -233,10 +330,14 @@ COLUMNS: tuple[AnyColumn, ...] = (
         any_of=_any_exact,
     ),
     CheckColumn("tool called", {"type": "tool_called"}, "value", ("tool", "tools"), _any_tool),
+    ToolsColumn(
+        "tool calls",
+        words.EXPECTED_TOOLS,
+    ),
     CheckColumn("tool not called", {"type": "tool_not_called"}, "value"),
     CheckColumn(
         *("criteria", {"type": "llm_judge", "scale": "pass_fail"}, "criteria"),
-        ("judge", "criteria judge", "judge criteria"),
+        words.CRITERIA,
         _any_true,
     ),
     SheetColumn("checks", "turn", ("assertions",), CHECKS, ("assertions",)),
@@ -262,7 +363,8 @@ CHECK_COLUMNS = tuple(column for column in COLUMNS if not isinstance(column, She
 _BY_HEADER = {plain(name): column for column in COLUMNS for name in (column.header, *column.others)}
 # What other tools write into their tables, and means nothing for a case.
 LEFT_OUT = frozenset(
-    {"actual output", "additional metadata", "created at", "custom column key values", "dataset id"}
+    {"actual output", "additional metadata", "available tools", "functions", "tool definitions"}
+    | {"tools called", "created at", "custom column key values", "dataset id"}
     | {"dataset item id", "evaluators", "meta", "metadata", "reasoning", "source", "source file"}
     | {"source observation id", "source run id", "source trace id", "split", "span id", "status"}
     | {"trace id", "updated at", "version"}
@@ -277,7 +379,10 @@ def column_of(header: str) -> AnyColumn | None:
         return None
     if (match := _PARAM.fullmatch(header)) and (name := match[1].strip()):
         return param_column(name)
-    return _BY_HEADER.get(plain(header))
+    word = plain(header)
+    if (column := _BY_HEADER.get(word)) is None and (said := _MUST.fullmatch(word)):
+        column = _BY_HEADER["not contains" if said["not"] else "contains"]
+    return column
 
 
 def is_for_people(header: str) -> bool:

@@ -11,8 +11,8 @@ ABOUT: Mapping[str, str] = {
     "expected": "The expected answer.",
     "choices": "The options of a question, one per line. They are sent with the message.",
     "check": (
-        "How the reply is compared with the expected answer. Leave blank for the usual way: it "
-        "contains the answer, a number as a number, a short answer as whole words."
+        "How the reply is compared with the expected answer. Leave blank for the usual way, which "
+        "depends on the kind of answer: a number, a label, a sentence."
     ),
     "contains": "Texts that the reply must contain, one per line.",
     "not contains": "Texts that the reply must not contain, one per line.",
@@ -20,6 +20,7 @@ ABOUT: Mapping[str, str] = {
     "not matches": "Patterns that the reply must not match, one per line.",
     "exact match": "The whole reply, to the letter.",
     "tool called": "Names of tools that the agent must call, one per line.",
+    "tool calls": "Names of tools that the agent must call, or calls with arguments, as JSON.",
     "tool not called": "Names of tools that the agent must not call, one per line.",
     "criteria": "What a judge must find true of the reply, one criterion per line.",
     "checks": "Other checks with all their options, as YAML.",
@@ -83,7 +84,7 @@ def _guide(header: str, cells: Iterable[str], tools: Collection[str]) -> Guide |
         values = _fitting([NO_CHECK, *ways()])
     elif known in _FLAG_COLUMNS:
         values = _FLAGS
-    elif known in {"tool called", "tool not called"}:
+    elif known in {"tool called", "tool calls", "tool not called"}:
         lines = (line.strip() for cell in cells for line in cell.splitlines())
         values = _fitting(sorted({*tools, *filter(None, lines)}))
     else:

@@ -2,21 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
 from typing import Any
 
 from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.shapes import ReaderContext, slug_of
 from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import NoAgent, Problem
-from evals_app.formats.tables.cases import read_cases
+from evals_app.formats.tables.cases import read_cases, take_common_check
 from evals_app.formats.tables.chosen import ColumnChoices
 from evals_app.formats.tables.records import read_records
 from evals_app.formats.tables.separated import read_csv
 from evals_app.formats.tables.sheet import EXAMPLE_TABLE, Sheet, sheets_of
 from evals_app.formats.tables.suites import is_about_suites, read_about, read_settings
 from evals_app.formats.tables.table import Table
-from evals_app.formats.tables.wanted import USUAL
 
 Json = dict[str, Any]
 
@@ -45,7 +43,7 @@ def read_table(path: str, content: bytes) -> Table:
 
 def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
     """Read all tables."""
-    chosen = ColumnChoices(around.columns)
+    chosen = ColumnChoices(around.tables)
     for document in documents:
         table, problems = (
             (document, []) if isinstance(document, Table) else read_records(document, chosen)
@@ -77,8 +75,7 @@ def _suites(table: Table, around: ReaderContext, chosen: ColumnChoices) -> Itera
     if problems or not cases:
         yield Draft("suite", "table", table, {}, None, (), tuple(problems))
     for sheet in cases:
-        before_dot = PurePosixPath(table.path).name.rpartition(".")[0]
-        stem = before_dot.removesuffix(".suite") or "table"
+        stem = around.file_name(table) or "table"
         name = stem if len(cases) == 1 else sheet.name
         slug = slug_of(stem if len(cases) == 1 else f"{stem} {sheet.name}", instead="table")
         yield _suite(sheet, {"suite": name, "slug": slug}, settings[sheet.name], around)
@@ -93,9 +90,10 @@ def _others(table: Table, others: Sequence[Sheet], cases: Sequence[Sheet]) -> It
             message = f"The sheet {sheet.name} has no known column and was not read."
             yield table.problem((sheet.name,), message, value="", level="warning")
             continue
-        sheet.check_headers()
-        hint = _ONE_COLUMN if max(map(len, sheet.rows)) == 1 else ""
-        sheet.complain(f"There is no column of messages. {EXAMPLE_TABLE}{hint}")
+        if max(map(len, sheet.rows)) == 1 or not sheet.filled_rows():
+            sheet.complain(f"There is no column of messages. {EXAMPLE_TABLE}{_ONE_COLUMN}")
+        else:
+            sheet.ask_for_messages()
         yield from sheet.problems
 
 
@@ -104,8 +102,8 @@ def _suite(sheet: Sheet, named: Json, settings: Json, around: ReaderContext) -> 
     cases = read_cases(sheet, compares=compares)
     if not cases:
         sheet.complain("There are no rows below the header, so there are no cases.")
-    if compares and any(map(_is_compared, cases)):
-        settings = {**settings, "assertions": [dict(USUAL)]}
+    if compares and (common := take_common_check(sheet, cases)):
+        settings = {**settings, "assertions": common}
     agent = settings.get("agent", around.agent)
     data = {**named, **settings, "agent": agent or _NOBODY, "cases": cases}
     draft = make_draft("suite", "table", sheet.table, data, place=sheet.place)
@@ -118,11 +116,3 @@ def _suite(sheet: Sheet, named: Json, settings: Json, around: ReaderContext) -> 
         sheet.problems.append(NoAgent(sheet.table.path, 1, 1, sheet.name, "", _NO_AGENT))
         draft = draft.without_agent()
     return replace(draft, problems=(*draft.problems, *sheet.problems))
-
-
-def _is_compared(case: Json) -> bool:
-    """Whether a turn of a case has an expected text that the suite's checks are to compare."""
-    return any(
-        "expected" in turn and ("assertions" not in turn or turn.get("inherit"))
-        for turn in case["turns"]
-    )

@@ -8,22 +8,35 @@ from typing import Any, Unpack
 
 from evals_app.engine.basics.template import PARAMS
 from evals_app.engine.basics.template import escape_braces as with_backslashes
-from evals_app.formats.foreign.chats import INSTRUCTIONS, is_chat, own_prompt, read_chat
-from evals_app.formats.foreign.shapes import distinct_names
+from evals_app.formats.foreign.chats import (
+    INSTRUCTIONS,
+    Chat,
+    is_chat,
+    last_answer,
+    own_prompt,
+    read_chat,
+    read_turns,
+)
+from evals_app.formats.foreign.shapes import distinct_names, first_words
 from evals_app.formats.foreign.words import (
+    CONVERSATIONS,
     EXPECTED,
     MESSAGES,
     NAME,
+    OUTPUTS,
+    RESULTS,
     USER,
     plain,
     record_in,
+    rows_in,
     rows_place,
     text_of,
+    wrapper_of,
 )
 from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import Level, Loc, Problem, ProblemDetails
 from evals_app.formats.tables.chosen import IGNORED, ColumnChoices
-from evals_app.formats.tables.columns import CHOICES, CheckColumn, ComparedColumn, column_of, ways
+from evals_app.formats.tables.columns import CHOICES, CheckColumn, SheetColumn, column_of, ways
 from evals_app.formats.tables.table import NO_NAME, Table
 from evals_app.formats.tables.texts import in_cell
 from evals_app.formats.tables.values import write_scalar
@@ -39,12 +52,6 @@ _PARAMETER = "`{}` of the message is a parameter of the case. The agent gets it 
 _TEXTS = ("text", "content", "value")
 # What a message may have with it that is no parameter.
 _OF_CASES = ("history", "files", "channel", CHOICES.header, *CHOICES.others)
-# Keys next to an expected answer that say what the reply must or must not have.
-_SAY = "(?:contain|include|mention|say|have)s?"
-_MUST = re.compile(
-    rf"(?P<not>(?:must|should|may|does|do) (?:not|never)(?: {_SAY})?|never(?: {_SAY})?|not {_SAY})"
-    rf"|(?:must|should)(?: {_SAY})?|includes?|mentions?"
-)
 # Keys that may say how the text next to them is compared, and values that say only what it is.
 _HOW = frozenset(
     {"type", "kind", "operator", "op", "match", "matcher", "mode", "condition", "relation"}
@@ -55,6 +62,14 @@ _NEGATION = re.compile(r"\b(?:no|not|never|without|excludes?|excluding|absent|fo
 _UNKNOWN_WAY = (
     "This may say how {} is compared, and is not known here. Write the check as the key, for "
     'example {{"contains": "..."}} or {{"not_contains": "..."}}.'
+)
+_EACH_TURN = (
+    "Each user message is a turn here, and the agent answers all of them. If earlier messages are only "
+    "what was said before: --map-column {}=messages."
+)
+_LAST_MESSAGE = (
+    "The agent answers the last user message; earlier ones are what was said before. If it has to "
+    "answer all of them: --map-column {}=turns."
 )
 _NOTHING_ASKED = "No message in this list asks anything."
 _REPORTED = "?"  # the message of a row whose own is refused
@@ -70,6 +85,7 @@ class Records(Table):
 
     source: ParsedFile = field(kw_only=True)
     above: Loc = ()  # where the records are
+    steps: Sequence[Loc] = ()  # from there to the record of each row
     origins: Mapping[Loc, Loc] = field(default_factory=dict)
 
     overlooks = True
@@ -90,18 +106,24 @@ class Records(Table):
         if origin := self.origins.get(loc[1:3]):
             return origin
         row = loc[1] if len(loc) > 1 else 0
-        return (*self.above, row - 1) if isinstance(row, int) and row > 0 else self.above
+        return (
+            (*self.above, *self.steps[row - 1]) if isinstance(row, int) and row > 0 else self.above
+        )
 
 
 def read_records(document: ParsedFile, chosen: ColumnChoices) -> tuple[Table | None, list[Problem]]:
     """Make a table of the records of a file; None if it has none, and what is wrong or lost."""
-    above = rows_place(document.data)
+    asked = [plain(key) for key, meaning in chosen.given.columns.items() if _is_asked(meaning)]
+    above = rows_place(document.data, asked)
     if above is None:
         return None, [document.problem((), _NO_ROWS, value="")]
     reader = _Reader(document, above, chosen)
-    rows = document.value(above)
-    read = [reader.record(n, row) for n, row in enumerate(rows)]
-    _name_apart(read)
+    written = document.value(above)
+    rows = rows_in(written)
+    names = list(written) if isinstance(written, dict) and len(written) == len(rows) else []
+    conversations = [reader.record((names[n] if names else n,), row) for n, row in enumerate(rows)]
+    _name_apart(conversations)
+    read = [record for conversation in conversations for record in conversation]
     headers = list(dict.fromkeys(header for record in read for header in record))
     cells = [
         [record[header].text if header in record else "" for header in headers] for record in read
@@ -126,6 +148,11 @@ def read_records(document: ParsedFile, chosen: ColumnChoices) -> tuple[Table | N
         lists=frozenset(lists),
         source=document,
         above=above,
+        steps=[
+            (names[n] if names else n,)
+            for n, conversation in enumerate(conversations)
+            for _ in conversation
+        ],
         origins=origins,
     )
     return table, reader.problems
@@ -151,16 +178,21 @@ class _Reader:
     problems: list[Problem] = field(default_factory=list)
     reported: dict[str, int] = field(default_factory=dict)  # where in `problems` a message is
 
-    def record(self, n: int, row: object) -> _Record:
-        """Read a record: what has a meaning of its own here, and everything else as it is."""
-        here: Loc = (*self.above, n)
-        if (inner := record_in(row)) is not row:
-            row, here = inner, (*here, "item")
+    def record(self, step: Loc, row: object) -> list[_Record]:
+        """Read a record: what has a meaning of its own here, and everything else as it is.
+
+        A conversation of several turns is several rows.
+        """
+        here: Loc = (*self.above, *step)
+        if wrapper := wrapper_of(row):
+            row, here = record_in(row), (*here, wrapper)
         if not isinstance(row, dict):
             message = 'A row is written {"input": "...", "expected": "..."}.'
             self.problems.append(self.document.problem(here, message))
-            return {}
+            return [{}]
         record: _Record = {}
+        later: list[_Record] = []
+        has_results = any(plain(key) in RESULTS for key in row)
         for key, value in row.items():
             loc = (*here, key)
             choice = self.chosen.of(key)
@@ -168,8 +200,13 @@ class _Reader:
                 message = _UNKNOWN_WAY.format(f"`{answer}`")
                 self.problems.append(self.document.problem(loc, message))
                 continue
-            ignored = [(key, _cell(value, loc))]
-            cells = ignored if choice == IGNORED else self._cells(choice or key, value, loc)
+            if choice != IGNORED and plain(choice or key) in CONVERSATIONS and is_chat(value):
+                first, *later = self._turns(value, loc)
+                cells = iter(first.items())
+            elif choice == IGNORED or (choice is None and has_results and plain(key) in OUTPUTS):
+                cells = iter([(key, self._cell(value, loc))])
+            else:
+                cells = self._cells(choice or key, value, loc)
             for header, cell in cells:
                 if header in record and cell.text:
                     other = record[header].loc[-1]
@@ -179,7 +216,17 @@ class _Reader:
                     self.problems.append(self.document.problem(cell.loc, message))
                 elif cell.text:
                     record[header] = replace(cell, text=in_cell(cell.text))
-        return record
+        return [record, *later]
+
+    def _turns(self, messages: Sequence[Json], loc: Loc) -> list[_Record]:
+        """Read a conversation: each user message is a turn, and what followed is expected."""
+        turns = read_turns(messages)
+        if not turns:
+            self.problems.append(self.document.problem(loc, _NOTHING_ASKED))
+            return [{}]
+        if len(turns) > 1:
+            self._say_once(loc, _EACH_TURN.format(loc[-1]), "guess")
+        return [dict(self._chat(chat, loc)) for chat in turns]
 
     def _cells(self, key: str, value: object, loc: Loc) -> Iterator[tuple[str, _Cell]]:
         word = plain(key)
@@ -190,12 +237,18 @@ class _Reader:
         elif isinstance(value, bool) and isinstance(column_of(key), CheckColumn):
             self.problems.append(self.document.problem(loc, _NO_FLAG))
         else:
-            yield key, _cell(value, loc)
+            yield key, self._cell(value, loc)
 
     def _read_message(self, value: Any, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
         """Read a message: a text, a chat, or a mapping that has one of them."""
         if is_chat(value if isinstance(value, list) else [value]):
-            yield from self._chat(value if isinstance(value, list) else [value], loc)
+            messages = value if isinstance(value, list) else [value]
+            if chat := read_chat(messages):
+                if any(item["role"] == "user" for item in chat.history):
+                    self._say_once(loc, _LAST_MESSAGE.format(loc[-1]), "guess")
+                yield from self._chat(chat, loc)
+            else:
+                self.problems.append(self.document.problem(loc, _NOTHING_ASKED))
         elif isinstance(value, dict):
             yield from self._input(value, loc, word)
         elif isinstance(value, list):
@@ -203,7 +256,7 @@ class _Reader:
             yield "user", _Cell(_REPORTED, loc)
         else:
             # Braces in data are not variables that someone forgot.
-            yield "user", _Cell(with_backslashes(text_of(value)), loc)
+            yield "user", _Cell(with_backslashes(self._text(value, loc)), loc)
 
     def _input(self, value: Json, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
         """Read a message of several keys: one of them is said, the others are parameters."""
@@ -216,28 +269,34 @@ class _Reader:
         for key, item in value.items():
             here = (*loc, key)
             if plain(key) in _OF_CASES:
-                yield key, _cell(item, here)
+                yield key, self._cell(item, here)
             elif key != said and item is not None:
                 self.warn(here, _PARAMETER.format(key, variable=f"{{{{{PARAMS}{key}}}}}"))
-                text = write_scalar(item) if isinstance(item, str) else text_of(item)
+                text = write_scalar(item) if isinstance(item, str) else self._text(item, here)
                 yield f"param:{key}", _Cell(text, here)
 
     def _read_expected(self, value: Any, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
         """Read an expected answer: a text, several, a chat, or a mapping that has one of them."""
-        if is_chat(value):
-            chat = read_chat(value)
-            yield "expected", _Cell((chat.answer or chat.user) if chat else "", loc)
+        if is_chat(value if isinstance(value, list) else [value]):
+            answer, calls = last_answer(value if isinstance(value, list) else [value])
+            chat = read_chat(value) if isinstance(value, list) else None
+            yield "expected", _Cell(answer or (chat.user if chat else ""), loc)
+            if calls:
+                yield "tool calls", self._cell(calls, loc)
         elif isinstance(value, dict):
             yield from self._read_expected_mapping(value, loc, word)
         elif isinstance(value, list) and len(value) != 1:
             if any(isinstance(text, dict | list) for text in value):
                 self._refuse(loc, word)
             else:
-                yield "expected", _cell([text_of(text) for text in value], loc)
+                texts = [self._text(text, (*loc, n)) for n, text in enumerate(value)]
+                yield "expected", self._cell(texts, loc)
         elif isinstance(value, list) and isinstance(value[0], dict | list):
             self._refuse(loc, word)
         else:
-            yield "expected", _Cell(text_of(value[0] if isinstance(value, list) else value), loc)
+            here = (*loc, 0) if isinstance(value, list) else loc
+            text = self._text(value[0] if isinstance(value, list) else value, here)
+            yield "expected", _Cell(text, loc)
 
     def _read_expected_mapping(
         self, value: Json, loc: Loc, word: str
@@ -281,21 +340,37 @@ class _Reader:
             yield from self._cells(header, value[answer], (*loc, answer))
             yield from self._read_expected_mapping(others, loc, word) if others else ()
 
-    def _chat(self, messages: Sequence[Json], loc: Loc) -> Iterator[tuple[str, _Cell]]:
-        chat = read_chat(messages)
-        if chat is None:
-            self.problems.append(self.document.problem(loc, _NOTHING_ASKED))
-            return
+    def _chat(self, chat: Chat, loc: Loc) -> Iterator[tuple[str, _Cell]]:
         for remark in chat.remarks:
             self.lose(loc, remark)
         yield "user", _Cell(with_backslashes(chat.user), loc)
         if chat.history:
-            yield "history", _cell(chat.history_in_case, loc)
+            yield "history", self._cell(chat.history_in_case, loc)
         if chat.answer is not None:
             yield "expected", _Cell(chat.answer, loc)
+        if chat.calls:
+            yield "tool calls", self._cell(chat.calls, loc)
         if chat.system:
             self.lose(loc, own_prompt(None))
-            yield "context params", _cell({INSTRUCTIONS: chat.system}, loc)
+            yield "context params", self._cell({INSTRUCTIONS: chat.system}, loc)
+
+    def _cell(self, value: object, loc: Loc) -> _Cell:
+        return _Cell(self._text(value, loc), loc, is_list=isinstance(value, list))
+
+    def _text(self, value: object, loc: Loc) -> str:
+        """Write a value as text: what YAML takes for a number or a flag stays as it is written."""
+        if isinstance(value, str | None) or not self.document.is_yaml:
+            return text_of(value)
+        if isinstance(value, list) and not any(isinstance(item, list | dict) for item in value):
+            return text_of(
+                [
+                    item if isinstance(item, bool | None) else self._text(item, (*loc, n))
+                    for n, item in enumerate(value)
+                ]
+            )
+        if isinstance(value, list | dict):
+            return text_of(value)
+        return self.document.raw(loc) or text_of(value)
 
     def _refuse(self, loc: Loc, word: str) -> None:
         example = json.dumps({word: "..."})
@@ -322,10 +397,6 @@ class _Reader:
             self.reported[message] = len(self.problems)
             about: ProblemDetails = {"value": "", "level": level, "checks": checks}
             self.problems.append(self.document.problem(loc, message, **about))
-
-
-def _cell(value: object, loc: Loc) -> _Cell:
-    return _Cell(text_of(value), loc, is_list=isinstance(value, list))
 
 
 def _first_key(value: Json, words: Sequence[str]) -> str | None:
@@ -375,23 +446,29 @@ def _named_check(name: object) -> str | None:
 def _check_of(key: str) -> str | None:
     """Return the header of the checks that a key next to an expected answer means; None if none."""
     column = column_of(key)
-    if isinstance(column, CheckColumn | ComparedColumn):
-        return column.header
-    said = _MUST.fullmatch(plain(key))
-    return None if said is None else "not contains" if said["not"] else "contains"
+    return None if column is None or isinstance(column, SheetColumn) else column.header
 
 
-def _name_apart(records: Sequence[_Record]) -> None:
+def _is_asked(meaning: str) -> bool:
+    return plain(meaning) in (*USER, *MESSAGES)
+
+
+def _name_apart(conversations: Sequence[Sequence[_Record]]) -> None:
     """Return every record a name of its own: in a table the same name would join them."""
-    headers = [header for record in records for header in record if plain(header) in NAME]
-    if not headers:
+    named = [header for (record, *_) in conversations for header in record if plain(header) in NAME]
+    if not named and all(len(records) == 1 for records in conversations):
         return
-    header = headers[0]
-    names = [
-        record[header].text[:_NAME_CHARS].strip() if header in record else "" for record in records
-    ]
-    filled = [name or f"row-{n:04}" for n, name in enumerate(names, 1)]
-    for record, name in zip(records, distinct_names(filled), strict=True):
-        if record:
+    header = named[0] if named else "case"
+    names = [_name_of(records[0], header) for records in conversations]
+    for records, name in zip(conversations, distinct_names(names), strict=True):
+        for record in filter(None, records):
             loc = record.get(header, next(iter(record.values()))).loc
             record[header] = _Cell(name, loc)
+
+
+def _name_of(record: _Record, header: str) -> str:
+    """Return the name of a case: its own, or the first words of its question."""
+    for key, limit in ((header, _NAME_CHARS), ("user", None)):
+        if key in record and (text := record[key].text.strip()):
+            return text[:limit] if limit else first_words(text)
+    return "?"

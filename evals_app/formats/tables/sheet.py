@@ -3,9 +3,10 @@
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Literal, Unpack
 
-from evals_app.formats.foreign.words import plain, sounds_like_check
+from evals_app.formats.foreign.words import OUTPUTS, RESULTS, SESSIONS, plain, sounds_like_check
 from evals_app.formats.reading.problems import (
     Level,
     Loc,
@@ -14,11 +15,14 @@ from evals_app.formats.reading.problems import (
     keys_text,
     shorten,
 )
+from evals_app.formats.tables.answers import AnswerChecks
 from evals_app.formats.tables.choices import ChoiceQuestion, option_columns
-from evals_app.formats.tables.chosen import IGNORED, ColumnChoices, UnknownColumn
+from evals_app.formats.tables.chosen import IGNORED, AnswerGuess, ColumnChoices, UnknownColumn
 from evals_app.formats.tables.columns import (
+    AMBIGUOUS,
     CHECK_COLUMNS,
     CHOICES,
+    COLUMNS,
     FOR_PEOPLE,
     HEADERS,
     LEFT_OUT,
@@ -26,6 +30,7 @@ from evals_app.formats.tables.columns import (
     CheckColumn,
     ComparedColumn,
     SheetColumn,
+    ToolsColumn,
     column_of,
     is_for_people,
     is_misspelt,
@@ -35,11 +40,24 @@ from evals_app.formats.tables.columns import (
 )
 from evals_app.formats.tables.table import TITLES, Table
 from evals_app.formats.tables.texts import from_cell
+from evals_app.formats.tables.wanted import is_number
+from fixtures_app.ground.quoting import cut_middle
+from fixtures_app.ground.written_data import data_in
 
 # Where a part of a case or a turn was written: its place in that, and the column.
 Owner = Literal["case", "turn"]
 Note = tuple[tuple[Owner, Loc], int]
 Notes = Mapping[tuple[Owner, Loc], int]
+
+_LOOKED_AT = 20  # rows
+# What says in a suite column or a column of data what is checked.
+_SAY_WHAT = (("expected",), ("assertions",), ("final_assertions",), ("limits",), ())
+_CASE = next(column for column in COLUMNS if column.header == "case")
+_ONE_SESSION = "Rows with the same value here are the turns of one conversation."
+_NAMES_LOST = (
+    "The rows are turns of conversations, so they have no names of their own. It is left out."
+)
+_OFFERED = "These are tools that are offered, not tools that must be called. They are left out."
 
 EXAMPLE_TABLE = (
     "The smallest table has a header user (or question), a header expected (or answer), and one "
@@ -51,18 +69,23 @@ EXAMPLE_TABLE = (
 class Sheet:
     """A sheet, its header found: the first of the first rows that has a column of messages.
 
+    Without one it is the first row with several texts that are no numbers.
+
     Rows and columns are counted from 0. `columns` are those whose header is known; `origins` says
     in which cell each part of the suite was written, but for its cases. These are said by row:
     `turns` are the rows of turns, `begins` which of them begin a case, `notes` the columns of what
-    each says. `with_keys` says which cells contain data with keys. `chosen` is what a person chose for
+    each says. `with_keys` says which cells contain data with keys, `guessed` are the turns
+    whose only checks were chosen by the kind of their answer. `chosen` is what a person chose for
     columns.
     """
 
     table: Table
     name: str
     chosen: ColumnChoices = field(default_factory=ColumnChoices)
+    answers: AnswerChecks = field(default_factory=AnswerChecks)
     header: int = 0
     columns: dict[int, AnyColumn] = field(default_factory=dict)
+    left_out: set[int] = field(default_factory=set)  # columns of which all is said
     problems: list[Problem] = field(default_factory=list)
     origins: dict[Loc, Loc] = field(default_factory=dict)
     names: int = 0  # the column of the names of cases
@@ -71,22 +94,46 @@ class Sheet:
     notes: list[Notes] = field(default_factory=list)
     with_keys: set[Loc] = field(default_factory=set)
     questions: list[ChoiceQuestion] = field(default_factory=list)
+    guessed: list[dict[str, Any]] = field(default_factory=list)
     _remarks: dict[str, list[Loc]] = field(default_factory=dict)
     _known_notes: dict[frozenset[Note], Notes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.origins[()] = (self.name,)
-        filled = [row for row in range(len(self.rows)) if not self.is_blank(row)][:TITLES]
-        known = {row: list(map(self._meaning, self.rows[row])) for row in filled}
-        self.header = next(
-            (row for row in filled if any(map(_is_user, known[row]))),
-            max(filled, key=lambda row: sum(map(bool, known[row])), default=0),
-        )
-        self.columns = {n: item for n, item in enumerate(known.get(self.header, ())) if item}
+        self.header = self._find_header()
+        headers = map(self._meaning, self.rows[self.header] if self.rows else ())
+        self.columns = {n: item for n, item in enumerate(headers) if item}
+        self._join_sessions()
         if CHOICES not in self.columns.values():
             self.columns |= {
                 n: option_column(label) for n, label in option_columns(self._unknown()).items()
             }
+
+    def _join_sessions(self) -> None:
+        """Let rows of one session be one case, if rows next to each other are of the same one."""
+        for n in [n for n, header in enumerate(self.headers) if plain(header) in SESSIONS]:
+            values = [self.text(row, n) for row in self.filled_rows()]
+            if self.chosen.of(self.headers[n]) is None and any(
+                first and first == second for first, second in pairwise(values)
+            ):
+                names = self.column("case")
+                if names is not None:
+                    del self.columns[names]
+                    self.left_out.add(names)
+                    self.report(self.header, names, _NAMES_LOST, level="loss")
+                self.columns[n] = _CASE
+                self.report(self.header, n, _ONE_SESSION, level="guess")
+                return
+
+    def _find_header(self) -> int:
+        filled = [row for row in range(len(self.rows)) if not self.is_blank(row)][:TITLES]
+        if row := self.chosen.given.header_row:
+            return min(row, len(self.rows)) - 1 if self.rows else 0
+        known = {row: list(map(self._meaning, self.rows[row])) for row in filled}
+        asks = (row for row in filled if any(map(_is_user, known[row])))
+        most = max(filled, key=lambda row: sum(map(bool, known[row])), default=0)
+        several = (row for row in filled if sum(map(_is_title, self.rows[row])) > 1)
+        return next(asks, most if any(known.get(most, ())) else next(several, most))
 
     def _unknown(self) -> dict[int, str]:
         """Return the headers that no one has chosen a meaning for and that have none."""
@@ -116,7 +163,7 @@ class Sheet:
     def column(self, header: str) -> int | None:
         return next((n for n, column in self.columns.items() if column.header == header), None)
 
-    def check_columns(self) -> list[tuple[int, CheckColumn | ComparedColumn]]:
+    def check_columns(self) -> list[tuple[int, CheckColumn | ComparedColumn | ToolsColumn]]:
         """Return the columns of checks, in the order of the checks of a turn."""
         order = {column.header: n for n, column in enumerate(CHECK_COLUMNS)}
         columns = [
@@ -165,6 +212,12 @@ class Sheet:
         """Note what is worth saying once, however many cells it is true of."""
         self._remarks.setdefault(message, []).append((self.name, row, column))
 
+    def guess(self, row: int, column: int, message: str, kind: str, rows: int) -> None:
+        """Report how answers of a kind are compared, in the first cell that has one."""
+        at = self.table.problem((self.name, row, column), message)
+        place = (at.path, at.line, at.column, at.keys, at.value, at.message)
+        self.problems.append(AnswerGuess(*place, "guess", kind=kind, rows=rows))
+
     def report_remarks(self) -> None:
         """Report each remark in the first cell that it is about."""
         for message, cells in self._remarks.items():
@@ -208,14 +261,17 @@ class Sheet:
         return self.table.problem(origin, message, **about)
 
     def check_headers(self) -> None:
-        """Report columns that appears twice, that are unknown, or that have no header.
+        """Report columns that appear twice, are unknown, may mean two things, or have no header.
 
         Of two for the same the first is kept.
         """
+        self._ask_about_ambiguous()
         first: dict[str, int] = {}
         for n in range(max(map(len, self.rows), default=0)):
             column = self.columns.get(n)
             header = self.headers[n] if n < len(self.headers) else ""
+            if column is None and header and n in self.left_out:
+                continue
             if isinstance(column, SheetColumn):
                 known = first.setdefault(column.header, n)
                 if known != n:
@@ -224,6 +280,46 @@ class Sheet:
                 self._report_unknown(n, header)
             elif not header:
                 self._check_headless(n)
+
+    def _ask_about_ambiguous(self) -> None:
+        """Ask about columns whose headers mean two things, unless others say which it is."""
+        says_what = any(
+            not isinstance(column, SheetColumn) or column.path[:1] in _SAY_WHAT
+            for n, column in self.columns.items()
+            if plain(self.headers[n]) not in AMBIGUOUS
+        )
+        has_results = any(plain(header) in RESULTS for header in self.headers)
+        for n in list(self.columns):
+            header, word = self.headers[n], plain(self.headers[n])
+            if self.chosen.of(header) is not None:
+                continue
+            if word in OUTPUTS and has_results:
+                message = (
+                    f"{header!r} may be what an agent answered in an earlier run, because this table "
+                    "has results, too."
+                )
+                self._ask(n, message, "expected", "")
+            elif word in AMBIGUOUS and self._lists_tools(n):
+                self.report(self.header, n, _OFFERED, level="loss")
+                del self.columns[n]
+                self.left_out.add(n)
+            elif word in AMBIGUOUS and (word == "tools" or not says_what):
+                first, second = AMBIGUOUS[word]
+                self._ask(n, f"{header!r} may mean two things.", first, second)
+
+    def _lists_tools(self, n: int) -> bool:
+        """Whether a column describes tools with their parameters: what is offered, not expected."""
+        texts = (self.text(row, n) for row in range(self.header + 1, len(self.rows)))
+        data = data_in(next(filter(None, texts), ""))
+        return isinstance(data, list) and any(isinstance(item, dict) for item in data)
+
+    def _ask(self, n: int, message: str, *meanings: str) -> None:
+        """Ask what a column is; what it is taken for meanwhile changes nothing."""
+        header = self.headers[n]
+        ways = [f"--map-column {header}={meaning}" for meaning in meanings if meaning]
+        ways += [] if all(meanings) else [f"--ignore-column {header}"]
+        about = f"{message} Say which: {' or '.join(ways)}."
+        self.problems.append(self._unknown_column(n, about, nearest=meanings[0]))
 
     def _report_twice(self, n: int, known: int, column: SheetColumn) -> None:
         """Report a column that means what an earlier one means; that one is kept."""
@@ -242,10 +338,12 @@ class Sheet:
             return
         is_left_out = plain(header) in LEFT_OUT
         if is_left_out or (self.table.overlooks and not is_misspelt(header)):
-            message = f"There is no column for {header!r} here. It is left out."
-            checks = self._count_filled(n) if sounds_like_check(header) else 0
+            count = self._count_filled(n)
+            checks = count if sounds_like_check(header) else 0
+            rows = f"{count:,} row{'' if count == 1 else 's'}"
+            message = f"There is no column for {header!r} here. It is left out ({rows})."
             if checks:
-                message += f" {checks:,} row{'' if checks == 1 else 's'} may say what is expected."
+                message += " It may say what is expected."
             problem = self.table.problem((self.name, self.header, n), message, level="loss")
             self.problems.append(replace(problem, checks=checks))
             return
@@ -254,16 +352,40 @@ class Sheet:
             f"Unknown column {header!r}.{hint} Begin the header with {FOR_PEOPLE} if the column is "
             "for people only."
         )
+        self.problems.append(self._unknown_column(n, message, nearest=nearest_header(header)))
+
+    def _unknown_column(self, n: int, message: str, *, nearest: str = "") -> UnknownColumn:
         at = self.table.problem((self.name, self.header, n), message)
         place = (at.path, at.line, at.column, at.keys, at.value, at.message)
-        self.problems.append(
-            UnknownColumn(
-                *place,
-                header=header,
-                nearest=nearest_header(header),
-                sample=self._sample(n, header),
-            )
+        header = self.headers[n]
+        return UnknownColumn(*place, header=header, nearest=nearest, sample=self._sample(n, header))
+
+    def ask_for_messages(self) -> None:
+        """Ask which column has the questions, if a table has none that is known to."""
+        headers = [header for header in self.headers if header and not is_for_people(header)]
+        count = len(self.filled_rows())
+        rows = f"{count:,} row{'' if count == 1 else 's'}"
+        message = (
+            f"There {'is' if count == 1 else 'are'} {rows} here with the columns "
+            f"{cut_middle(', '.join(headers))}: which one is the question? Say it with "
+            "--map-column NAME=question."
         )
+        misspelt = [n for n, header in enumerate(self.headers) if nearest_header(header) == "user"]
+        hint = near_header(self.headers[misspelt[0]]) if misspelt else ""
+        n = misspelt[0] if misspelt else self._likely_question()
+        self.problems.append(self._unknown_column(n, message + hint, nearest="user"))
+        self.left_out.add(n)
+        self.check_headers()
+
+    def _likely_question(self) -> int:
+        """Return the column that probably asks something: with most question marks, then letters."""
+
+        def weight(n: int) -> tuple[int, int]:
+            texts = [self.text(row, n) or "" for row in self.filled_rows()[:_LOOKED_AT]]
+            return sum("?" in text for text in texts), sum(map(len, texts))
+
+        free = [n for n in range(len(self.headers)) if n not in self.columns and self.headers[n]]
+        return max(free, key=weight, default=0)
 
     def _count_filled(self, n: int) -> int:
         """Count the rows that say something in a column."""
@@ -280,6 +402,11 @@ class Sheet:
                 message = "This column has no header, so the meaning of this cell is unknown."
                 self.report(row, n, message)
                 return
+
+
+def _is_title(cell: str) -> bool:
+    """Whether a cell may be a header: a text that is not only a number."""
+    return bool(cell.strip()) and not is_number(cell)
 
 
 def _is_user(column: AnyColumn | None) -> bool:

@@ -1,4 +1,4 @@
-"""Read cells of checks (a text or a list of texts), and choose how short answers are compared."""
+"""Read cells of checks (a text or a list of texts), and find short texts in replies."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ Json = dict[str, object]
 # A text, or several of which any one is enough.
 Wanted = str | tuple[str, ...]
 
-# What an expected text is compared by unless it is short.
+# By what a suite compares expected texts where its table says no more than `contains`.
 USUAL: Json = {"type": "contains"}
 WHOLE_WORDS: Json = {"type": "contains", "whole_words": True}
 ANY_NUMBER: Json = {"type": "numeric", "extract": "any"}
@@ -86,28 +86,14 @@ def looks_like_data(text: str) -> bool:
 # Short answers.
 
 
-def compared_by(expected: str) -> Json:
-    """Return the check by which an expected text is compared if nothing says how.
-
-    Numbers are compared as numbers. What a longer word or number may contain by chance is looked for as
-    whole words.
-    """
-    if _is_number(expected):
-        return dict(ANY_NUMBER)
-    return dict(WHOLE_WORDS if _is_short(expected) else USUAL)
-
-
-def is_compared_usually(expected: str) -> bool:
-    """Whether a table may leave it to the suite how this text is compared."""
-    return data_in(expected) is None and compared_by(expected) == USUAL
-
-
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text is a number and nothing else."""
     amount = read_amount(in_plain_digits(text), decimal="auto")
     return amount is not None and amount[1]
 
 
-def _is_short(text: str) -> bool:
+def is_short(text: str) -> bool:
+    """Whether longer words or numbers may contain a text by chance."""
     seen = fold_text(text)
     letters = [character for character in seen if character.isalnum()]
     if not letters:
@@ -142,7 +128,7 @@ def means(texts: Sequence[str]) -> str:
 
 
 def _edges(text: str) -> tuple[str, str]:
-    is_whole = _is_short(text) or _is_number(text)
+    is_whole = is_short(text) or is_number(text)
     return (_edge(text[0]), _edge(text[-1])) if is_whole else ("", "")
 
 

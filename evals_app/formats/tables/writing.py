@@ -21,7 +21,6 @@ from evals_app.formats.tables.separated import write_csv_rows
 from evals_app.formats.tables.suites import SHEET, SUITE_KINDS
 from evals_app.formats.tables.texts import in_cell, in_xlsx
 from evals_app.formats.tables.values import DATA
-from evals_app.formats.tables.wanted import USUAL, is_compared_usually
 
 Json = dict[str, Any]
 # The cells of a row by their headers.
@@ -144,17 +143,9 @@ class _Writer:
         settings: Json = self.suite.model_dump(
             mode="json", exclude_defaults=True, exclude={"cases"}
         )
-        compared = [
-            turn for case in self.suite.cases for turn in case.turns if turn.expected is not None
-        ]
-        # Where nothing is said of checks, expected texts are compared in the usual way.
-        own = settings.pop("assertions", [])
-        is_usual = own == [USUAL] and all(
-            turn.assertions is None and is_compared_usually(turn.expected or "")
-            for turn in compared
-        )
-        if not (is_usual if compared else own == []):
-            settings["assertions"] = own
+        if any(turn.expected is not None for case in self.suite.cases for turn in case.turns):
+            # Where nothing is said of checks, each expected text would be compared by its kind.
+            settings.setdefault("assertions", [])
         return settings
 
     def _param_columns(self, cases: Sequence[Json]) -> list[SheetColumn]:

@@ -93,7 +93,7 @@ class ObjectChange:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What became of everything in an import, with warnings and losses.
+    """What became of everything in an import, with warnings, losses and guesses.
 
     `before` and `after` are versions of what is stored under the same slugs before and after it.
     `checks_read` is how many checks the files have besides lost ones, and 0 if none was lost.
@@ -102,6 +102,7 @@ class ImportReport:
     changes: list[ObjectChange] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     losses: list[Problem] = field(default_factory=list)
+    guesses: list[Problem] = field(default_factory=list)
     before: str = ""
     after: str = ""
     checks_read: int = 0

@@ -22,6 +22,7 @@ from evals_app.engine.specs.base_spec import read_model
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.foreign.attached import FindFile, FindPaths, files_of
+from evals_app.formats.foreign.shapes import TableChoices
 from evals_app.formats.importing import Imported, Located, SourceData, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.library.changes.edits import edit_of, note_changes
@@ -93,7 +94,7 @@ class ReadOptions(TypedDict, total=False):
     agent: str | None
     environment: Mapping[str, str]
     root: str
-    columns: Mapping[str, str]
+    tables: TableChoices
 
 
 @pause_collection()
@@ -281,6 +282,7 @@ class _Prepared:
             changes,
             imported.warnings,
             imported.losses,
+            imported.guesses,
             *_versions(entries),
             checks_read=imported.checks_read,
         )

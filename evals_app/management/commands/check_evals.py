@@ -77,9 +77,9 @@ class Command(BaseCommand):
         from evals_app.formats.reading.problems import FormatError  # noqa: PLC0415
         from evals_app.library.importing.sibling_files import SiblingFiles  # noqa: PLC0415
         from evals_app.management.eval_files import read_paths  # noqa: PLC0415
-        from evals_app.management.importing import columns_of  # noqa: PLC0415
+        from evals_app.management.importing import table_choices_of  # noqa: PLC0415
 
-        columns = columns_of(options)
+        tables = table_choices_of(options)
         files = read_paths(paths)
         beside = SiblingFiles.of(map(Path, [*paths, *(file.path for file in files)]))
         try:
@@ -92,12 +92,12 @@ class Command(BaseCommand):
                 agent=options["agent"],
                 environment=variables_of(options),
                 root=Path.cwd().as_posix(),
-                columns=columns,
+                tables=tables,
             )
         except FormatError as error:
             tell(self, [problem for problem in error.problems if problem.level == "error"])
             raise usage_error("These files cannot be read, so nothing was tried.") from error
-        tell(self, imported.losses, checks_read=imported.checks_read)
+        tell(self, [*imported.guesses, *imported.losses], checks_read=imported.checks_read)
         if not imported.suites:
             raise usage_error(f"There is no suite in {', '.join(paths)}.")
         agents = {agent.spec.slug: agent.spec for agent in imported.agents}

@@ -20,7 +20,7 @@ from evals_app.library.importing.file_import import EditedError, NoChecksError
 from evals_app.library.importing.rights import Rights
 from evals_app.management import usage_error
 from evals_app.management.eval_files import Lookout, read_paths
-from evals_app.management.importing import columns_of, import_paths, refusal_of
+from evals_app.management.importing import import_paths, refusal_of, table_choices_of
 from evals_app.management.problems import tell_report
 from evals_app.management.reading_options import add_env_file, add_reading_options
 from fixtures_app.ground.words import near
@@ -72,7 +72,7 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         if options["prune"] and not any(map(os.path.isdir, options["paths"])):
             raise usage_error("--prune archives what vanished from a folder, so it needs one.")
-        columns_of(options)  # a wrong option ends it at once
+        table_choices_of(options)  # a wrong option ends it at once
         options["rights"] = Rights(user=_user(options["user"]))
         if not options["watch"]:
             report = self._import(options)

@@ -84,9 +84,9 @@ class Command(FollowingCommand):
         """Import files, and return the slugs of their suites."""
         # They load PyYAML.
         from evals_app.management.eval_files import read_paths  # noqa: PLC0415
-        from evals_app.management.importing import columns_of, import_paths  # noqa: PLC0415
+        from evals_app.management.importing import import_paths, table_choices_of  # noqa: PLC0415
 
-        columns_of(options)
+        table_choices_of(options)
         read_paths(paths)  # what is wrong with the paths themselves ends it at once
         if scratch.is_temporary():
             make_empty_database()

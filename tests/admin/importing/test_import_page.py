@@ -170,7 +170,7 @@ def test_rows_of_json_ask_for_their_agent_too(
     assert Suite.objects.get().slug == name.partition(".")[0]
 
 
-UNKNOWN = b"case,Frage,contains,Owner\nHello,Hi,Hello,Ana\n"
+UNKNOWN = b"case,Anliegen,contains,Owner\nHello,Hi,Hello,Ana\n"
 
 
 def test_unknown_columns_are_a_question_and_then_the_agent_is(admin_client: Client) -> None:
@@ -533,7 +533,7 @@ def test_a_suite_without_any_check_is_imported_only_if_someone_ticks_so(
 
 def test_lost_checks_are_counted_on_the_page(admin_client: Client) -> None:
     check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
-    row = b'{"question": "a", "expected": "x", "must_say": "y"}'
+    row = b'{"question": "a", "expected": "x", "expected_tone": "y"}'
 
     page = check(admin_client, {"r.jsonl": row}, agent="echo").text
 

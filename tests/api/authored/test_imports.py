@@ -54,6 +54,9 @@ def test_files_are_imported_from_json(client: APIClient) -> None:
         ("&ignore_column=Owner&map_column=Frage%3Dquestion", 200),
         ("&ignore_column=Owner&map_column=Frage%3Dquesion", 400),
         ("&ignore_column=Owner&map_column=Frage", 400),
+        ("&ignore_column=Owner&check=sentence%3Dcontains&header_row=1", 200),
+        ("&ignore_column=Owner&check=by%20magic", 400),
+        ("&ignore_column=Owner&header_row=x", 400),
     ],
 )
 def test_unknown_columns_of_a_table_are_read_as_the_query_says(
@@ -317,7 +320,7 @@ def test_edits_and_suites_of_other_files_are_replaced_when_the_query_asks_for_it
 
 def test_a_suite_in_which_no_case_checks_anything_needs_an_explicit_yes(client: APIClient) -> None:
     post(client, {"files": [IN_JSON["files"][0]]})
-    rows = '{"question": "Do you ship to Malta?", "expected_tool": "search", "answerable": false}'
+    rows = '{"question": "Do you ship to Malta?", "expected_team": "search", "answerable": false}'
     files = {"files": [{"path": "rows.jsonl", "content": rows}]}
 
     (tried,) = post(client, files, "?agent=shop&dry_run=true").json()["changes"]
@@ -335,7 +338,7 @@ def test_a_suite_in_which_no_case_checks_anything_needs_an_explicit_yes(client: 
 
 def test_a_suite_remembers_what_its_import_lost_and_so_do_its_runs(client: APIClient) -> None:
     post(client, {"files": [IN_JSON["files"][0]]})
-    rows = '{"question": "a", "expected": "x", "must_say": "y", "owner": "Ann"}'
+    rows = '{"question": "a", "expected": "x", "expected_tone": "y", "owner": "Ann"}'
     files = {"files": [{"path": "rows.jsonl", "content": rows}]}
 
     answer = post(client, files, "?agent=shop").json()

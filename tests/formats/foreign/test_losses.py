@@ -95,8 +95,8 @@ def read(files: dict[str, str], agent: str | None = "desk") -> Imported:
         ),
         pytest.param(
             {
-                "rows.jsonl": '{"input": "a", "expected": "x", "expected_tool": "find"}\n'
-                '{"input": "b", "expected": "y", "expected_tool": "pay"}'
+                "rows.jsonl": '{"input": "a", "expected": "x", "expected_team": "find"}\n'
+                '{"input": "b", "expected": "y", "expected_team": "pay"}'
             },
             *("desk", 2, 2),
             id="a column of a table",
@@ -130,7 +130,7 @@ def test_a_loss_says_how_many_checks_are_lost_with_it(
 def test_a_suite_knows_only_what_its_own_file_lost() -> None:
     imported = read(
         {
-            "a.jsonl": '{"input": "a", "expected": "x", "must_say": "y"}',
+            "a.jsonl": '{"input": "a", "expected": "x", "expected_tone": "y"}',
             "b.jsonl": '{"input": "b", "expected": "x"}',
         }
     )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from evals_app.formats.checking.references import ExistingObjects
+from evals_app.formats.foreign.shapes import TableChoices
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.formats.tables.chosen import IGNORED, UnknownColumn, read_choices
@@ -15,7 +16,7 @@ KNOWN = ExistingObjects(agents={"desk": "model"})
 
 def read(content: str, columns: dict[str, str], path: str = "cases.csv") -> Imported:
     file = SourceFile(path, content.encode())
-    return read_files([file], known=KNOWN, agent="desk", columns=columns)
+    return read_files([file], known=KNOWN, agent="desk", tables=TableChoices(columns))
 
 
 def turn(imported: Imported) -> Any:
@@ -109,11 +110,26 @@ def test_two_columns_for_the_same_are_refused_where_the_second_is() -> None:
 
 
 def test_choices_are_read_from_words() -> None:
-    assert read_choices(["Owner"], ["Frage=question", "a=b=param:x"]) == {
+    assert read_choices(["Owner"], ["Frage=question", "a=b=param:x"]).columns == {
         "Owner": IGNORED,
         "Frage": "question",
         "a=b": "param:x",
     }
+
+
+def test_choices_of_checks_are_read_from_words() -> None:
+    assert read_choices([], [], ["contains", "sentence=Fuzzy_match 0.6"]).checks == {
+        "": "contains",
+        "sentence": "Fuzzy_match 0.6",
+    }
+
+
+@pytest.mark.parametrize(
+    ("word", "near"), [("sentnce=contains", "sentence"), ("contians", "contains")]
+)
+def test_unknown_kinds_and_ways_are_refused(word: str, near: str) -> None:
+    with pytest.raises(ValueError, match=near):
+        read_choices([], [], [word])
 
 
 @pytest.mark.parametrize(

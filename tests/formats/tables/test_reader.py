@@ -82,10 +82,13 @@ def test_the_smallest_table_is_a_suite_of_its_file_name() -> None:
         "suite": "my geography",
         "slug": "my-geography",
         "agent": "desk",
-        "assertions": [{"type": "contains"}],
+        "assertions": [{"type": "contains", "whole_words": True}],
         "cases": [
-            {"name": "row-0001", "turns": [{"user": "Capital of France?", "expected": "Paris"}]},
-            {"name": "row-0002", "turns": [{"user": "Of Italy?", "expected": "Rome"}]},
+            {
+                "name": "Capital of France?",
+                "turns": [{"user": "Capital of France?", "expected": "Paris"}],
+            },
+            {"name": "Of Italy?", "turns": [{"user": "Of Italy?", "expected": "Rome"}]},
         ],
     }
 
@@ -230,10 +233,10 @@ def test_several_ways_to_compare_stand_on_lines_of_their_own() -> None:
 
 
 def test_an_expected_text_is_compared_next_to_other_checks_unless_its_row_says_none() -> None:
-    content = "user,expected,check,contains\na,Rome,,y\nb,x,none,y\nc,x,exact,y\nd,,,y\ne,x,none,\n"
+    content = "user,expected,check,contains\na,Rome,,y\nb,x,none,y\nc,z,exact,y\nd,,,y\ne,x,none,\n"
 
     assert [case["turns"][0]["assertions"] for case in cases(content)] == [
-        [{"type": "contains"}, {"type": "contains", "value": "y"}],
+        [{"type": "contains", "whole_words": True}, {"type": "contains", "value": "y"}],
         [{"type": "contains", "value": "y"}],
         [{"type": "exact_match"}, {"type": "contains", "value": "y"}],
         [{"type": "contains", "value": "y"}],
@@ -254,12 +257,13 @@ def test_checks_of_the_suite_take_the_place_of_the_usual_comparison() -> None:
 def test_a_row_may_add_its_checks_to_those_of_the_suite() -> None:
     spec = suite("user,expected,contains,inherit\na,Paris,y,TRUE\n")
 
-    assert spec["assertions"] == [{"type": "contains"}]
     assert spec["cases"][0]["turns"][0] == {
         "user": "a",
         "expected": "Paris",
-        "inherit": True,
-        "assertions": [{"type": "contains", "value": "y"}],
+        "assertions": [
+            {"type": "contains", "whole_words": True},
+            {"type": "contains", "value": "y"},
+        ],
     }
 
 
@@ -288,7 +292,7 @@ def test_rows_of_one_name_or_without_a_name_are_the_turns_of_a_case() -> None:
 def test_without_any_name_every_row_is_a_case() -> None:
     names = [case["name"] for case in cases("case,user,contains\n,a,x\n,b,x\n")]
 
-    assert names == ["row-0001", "row-0002"]
+    assert names == ["a", "b"]
 
 
 def test_rows_above_the_header_empty_rows_and_columns_for_people_are_passed_over() -> None:
@@ -349,7 +353,7 @@ def test_a_table_wins_over_the_agent_that_is_given_for_those_who_name_none() -> 
 
 
 ERRORS = [
-    pytest.param("usr,contains\nhi,x\n", [(1, 1, "A1"), (1, 1, "")], "'user'", id="no messages"),
+    pytest.param("usr,contains\nhi,x\n", [(1, 1, "A1")], "'user'", id="no messages"),
     pytest.param("user,contians\nhi,x\n", [(1, 2, "B1")], "Did you mean 'contains'?", id="header"),
     pytest.param("user,zzz\nhi,x\n", [(1, 2, "B1")], "Known: case, description", id="unknown"),
     pytest.param("user,expected,answer\na,b,c\n", [(1, 3, "C1")], "as B1 does", id="twice"),
@@ -492,13 +496,13 @@ def test_a_loss_silences_no_warning(rows: list[str], keys: str, word: str) -> No
 
 
 def test_a_suite_that_checks_nothing_at_all_is_warned_of_once() -> None:
-    rows = "".join(f'{{"question": "{n}", "expected_tool": "search"}}\n' for n in range(3))
+    rows = "".join(f'{{"question": "{n}", "expected_team": "search"}}\n' for n in range(3))
     imported = read(rows, "rows.jsonl")
 
     (warning,) = imported.warnings
     assert "None of the 3 cases" in warning.message
     (loss,) = imported.losses
-    assert loss.keys == "[0].expected_tool"
+    assert loss.keys == "[0].expected_team"
     assert "expected answer" not in loss.message
 
 
@@ -571,7 +575,7 @@ def test_a_sheet_about_suites_has_a_row_for_each_sheet_of_cases() -> None:
         "trials": 3,
         "fixtures": ["shop"],
         "rubric": "- polite",
-        "assertions": [{"type": "contains"}],
+        "assertions": [{"type": "contains", "whole_words": True}],
     }
 
 
@@ -625,7 +629,7 @@ def test_a_sheet_with_known_headers_and_no_messages_is_an_error() -> None:
 
     errors = problems(content, "a.xlsx")
 
-    assert places_of(errors) == [(1, 1, "More!A1"), (1, 1, "More")]
+    assert places_of(errors) == [(1, 1, "More!A1")]
     assert "'question'" in errors[0].message
 
 

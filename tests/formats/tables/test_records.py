@@ -50,7 +50,7 @@ def test_rows_are_cases_whatever_their_keys_are_called(asked: str, expected: str
     spec = suite({asked: "2+2?", expected: "four"}, {asked: "3+3?", expected: "six or so"})
 
     assert (spec["slug"], spec["agent"]) == ("exam", "desk")
-    assert spec["assertions"] == [{"type": "contains"}]
+    assert spec["assertions"] == [{"type": "contains", "whole_words": True}]
     assert [case["turns"] for case in spec["cases"]] == [
         [{"user": "2+2?", "expected": "four"}],
         [{"user": "3+3?", "expected": "six or so"}],
@@ -113,7 +113,7 @@ def test_each_row_is_a_case_even_if_names_repeat() -> None:
 
     names = [case["name"] for case in suite(paris, paris, {"question": "c"})["cases"]]
 
-    assert names == ["Paris", "Paris (2)", "row-0003"]
+    assert names == ["Paris", "Paris (2)", "c"]
 
 
 def test_of_two_names_the_first_is_kept() -> None:

@@ -138,7 +138,8 @@ def test_a_table_has_the_columns_that_it_needs_and_no_others() -> None:
     content, _ = write_csv(suite)
 
     assert content == codecs.BOM_UTF8 + (
-        b"case,user,expected,suite,slug,agent\r\nfirst,hi,hello,Desk,desk,desk\r\n"
+        b"case,user,expected,suite,slug,agent,settings\r\nfirst,hi,hello,Desk,desk,desk,"
+        b'"{""assertions"": [{""type"": ""contains""}]}"\r\n'
     )
 
 
