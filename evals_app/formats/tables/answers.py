@@ -179,7 +179,7 @@ class AnswerChecks:
         return any("criteria" in check and check != SAME_MEANING for check in checks)
 
     def sentence(self, kind: AnswerKind) -> str:
-        """Say how the answers of a kind are compared."""
+        """Return how the answers of a kind are compared, as a sentence."""
         name, how = NAMES[kind]
         way = self.chosen.get(kind, self.chosen.get("", ""))
         times = f" ({len(self.met[kind]):,} answers)" if len(self.met[kind]) > 1 else ""

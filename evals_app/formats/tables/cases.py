@@ -324,7 +324,7 @@ def _answer_checks(sheet: Sheet, row: int, n: int, turn: Json, *, compares: bool
 
 
 def _compare(sheet: Sheet, row: int, n: int, turn: Json) -> list[Json]:
-    """Return the checks of one expected text; a description of a good reply is no text to expect."""
+    """Return the checks of one expected text; a turn expects no text that only describes a good reply."""
     checks = sheet.answers.checks_for(turn["expected"], (row, n))
     if sheet.answers.drops_text(checks):
         del turn["expected"]

@@ -69,7 +69,7 @@ EXAMPLE_TABLE = (
 class Sheet:
     """A sheet, its header found: the first of the first rows that has a column of messages.
 
-    Without one it is the first row with several texts that are no numbers.
+    Without one it is the first row with several texts, apart from numbers.
 
     Rows and columns are counted from 0. `columns` are those whose header is known; `origins` says
     in which cell each part of the suite was written, but for its cases. These are said by row:
