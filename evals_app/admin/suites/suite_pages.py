@@ -104,12 +104,15 @@ def _buttons(
     if request.user.has_perm("evals_app.view_run"):
         url = reverse("admin:evals_app_suite_email", args=[suite.pk])
         menu.append({"title": "E-mail me about its runs", "icon": "send", "path": url})
+    url = reverse("admin:evals_app_suite_check", args=[suite.pk])
+    menu.insert(0, {"title": "Can this test fail?", "icon": "fact_check", "path": url})
     url = reverse("admin:evals_app_suite_history", args=[suite.pk])
     menu.append({"title": "History of changes", "icon": "manage_history", "path": url})
     return buttons, menu
 
 
-def _page(request: HttpRequest, pk: int, *, tab: str) -> tuple[Any, dict[str, object]]:
+def part_context(request: HttpRequest, pk: int, *, tab: str) -> tuple[Any, dict[str, object]]:
+    """Return a suite, and the context of one of its pages."""
     if not may_view(request, Suite):
         raise PermissionDenied
     suites = with_schedules(with_last_runs(Suite.objects.select_related("agent")))
@@ -133,7 +136,7 @@ def judges(request: HttpRequest, pk: int) -> HttpResponse:
 @permission_required("evals_app.view_run", raise_exception=True)
 def results(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the results of the last runs."""
-    suite, context = _page(request, pk, tab="results")
+    suite, context = part_context(request, pk, tab="results")
     runs = with_pass_rates(Run.objects.filter(suite=suite)).order_by("-pk")
     rows = list(runs[: LAST_RUNS + 1])
     context |= {
@@ -161,7 +164,7 @@ def cases(request: HttpRequest, pk: int) -> HttpResponse:
     """List the cases of a suite, or run an action on them."""
     if request.method == "POST":
         return _change_cases(request, pk)
-    suite, context = _page(request, pk, tab="cases")
+    suite, context = part_context(request, pk, tab="cases")
     if not _sees_cases(request):
         return redirect("admin:evals_app_suite_change", suite.pk)
     actions = allowed_actions(request)
@@ -190,7 +193,7 @@ def _act(request: HttpRequest, pk: int, action: Action) -> HttpResponse:
     """Run an action on the chosen cases, after its form if it has one."""
     if not (action.is_allowed(request) and _sees_cases(request)):
         raise PermissionDenied
-    suite, context = _page(request, pk, tab="cases")
+    suite, context = part_context(request, pk, tab="cases")
     chosen = CaseListFilter.read(request.GET)
     cases = chosen_cases(request, suite, CaseList(suite, chosen).matching)
     back = f"{reverse('admin:evals_app_suite_cases', args=[pk])}?{request.GET.urlencode()}"

@@ -2,10 +2,12 @@
 
 from evals_app.admin.kit.pages import page_path
 from evals_app.admin.people.mail_wishes import mail_about_suite
+from evals_app.admin.suites.can_fail_page import can_fail
 from evals_app.admin.suites.suite_pages import cases, highlights, judges, offer_tags, results
 
 urlpatterns = [
     page_path("suite/<int:pk>/cases/", cases, name="suite_cases"),
+    page_path("suite/<int:pk>/check/", can_fail, name="suite_check"),
     page_path("suite/<int:pk>/results/", results, name="suite_results"),
     page_path("suite/<int:pk>/notable/", highlights, name="suite_notable"),
     page_path("suite/<int:pk>/judges/", judges, name="suite_judges"),
