@@ -36,7 +36,7 @@ def _problem(check: AssertionSpec, expected: str) -> str | None:
     grader = check.grader
     if check.lacks_expected and (problem := grader.expected_problem(expected)):
         return f"{check.type}: {problem}"
-    if not (isinstance(grader, PlainGrader) and grader.reads_text and check.decides):
+    if not (isinstance(grader, PlainGrader) and not grader.reads_more() and check.decides):
         return None
     if check.scope == "conversation":
         return None

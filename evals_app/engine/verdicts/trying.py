@@ -27,7 +27,7 @@ def needs_run(check: AssertionSpec) -> str | None:
 
 def reads_more(check: AssertionSpec) -> bool:
     """Return whether a check reads more of a conversation than one reply."""
-    return not check.grader.reads_text or check.scope == "conversation"
+    return check.grader.reads_more() or check.scope == "conversation"
 
 
 async def try_check(
@@ -53,7 +53,7 @@ async def try_check(
     number = turn or (len(last.turns) if last else 0) or 1
     if reads_more(check) and last is not None and number <= len(last.turns):
         trial = _with_reply(last, number, reply)
-    elif check.grader.reads_text:
+    elif not check.grader.reads_more():
         number = 1
         record = TurnRecord(index=1, user="", reply=reply)
         trial = Trial(case="", number=1, planned_turns=1, agent="", turns=(record,))

@@ -58,6 +58,22 @@ WRITTEN: dict[str, list[dict[str, Any]]] = {
         {"path": "order", "value": {"regex": "(.*)*4711"}},
         {"path": "order['id']", "value": {"fuzzy": "4,711"}},
     ],
+    "compare": [
+        {"left": "reply.order.id", "comparison": "=", "right": 4711},
+        {"left": "sum(number(reply.items[*].price))", "comparison": ">", "right": "0"},
+        {"left": "number(reply) * 2 - 1", "comparison": "=", "right": "9421"},
+        {"left": "date(trim(lower(reply))) + 14 days", "comparison": "<", "right": "2026-03-05"},
+        {
+            "left": "split(reply, 'order')[1]",
+            "comparison": "matches",
+            "right": r"'(\w+\s?)+ 4711$'",
+        },
+        {
+            "left": "reply[*][*][*].next[*]",
+            "comparison": "contains",
+            "right": "calls['order.get'][0].args.id",
+        },
+    ],
     "tool_called": [
         {"value": "order.get", "args": {"id": {"regex": "(4711)+"}}, "output": "4711"},
         {"value": "get", "name_match": "contains", "args": {"id": {"fuzzy": "4711"}}},

@@ -105,6 +105,10 @@ class Grader(Spec):
         """Return whether a threshold decides if one is set."""
         return self.usual_threshold is not None or not self.decides(None)
 
+    def reads_more(self) -> bool:
+        """Return whether it reads more of a conversation than replies."""
+        return not self.reads_text
+
     def jurors(self) -> Sequence[ModelSpec]:
         """Return the models that are asked instead of the judge, if any."""
         return ()
