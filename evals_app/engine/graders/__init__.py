@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evals_app.engine.graders.code import Code
-from evals_app.engine.graders.compare import Compare
+from evals_app.engine.graders.compare import CompareValues
 from evals_app.engine.graders.effort import Cost, Latency
 from evals_app.engine.graders.geval import GEval
 from evals_app.engine.graders.json_reply import JsonPath, JsonSchema, JsonValid
@@ -54,7 +54,7 @@ GRADERS: dict[str, type[Grader]] = {
     "json_valid": JsonValid,
     "json_schema": JsonSchema,
     "json_path": JsonPath,
-    "compare": Compare,
+    "compare": CompareValues,
     "tool_called": ToolCalled,
     "tool_not_called": ToolNotCalled,
     "tool_calls": ToolCalls,

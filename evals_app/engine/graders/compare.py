@@ -16,8 +16,8 @@ from evals_app.engine.graders.kit.calls import called_instead, unreported_calls
 from evals_app.engine.graders.kit.expressions import (
     MAX_CHARS,
     ExpressionError,
+    ExpressionNode,
     Fixed,
-    Node,
     Place,
     parse_expression,
     places_in,
@@ -51,12 +51,12 @@ _SUBJECTS = {"reply": "The reply", "expected": "The expected text", "message": "
 class _UnknownValueError(Exception):
     """A value that cannot be known, and the part of the expression that needs it."""
 
-    def __init__(self, message: str, *nodes: Node) -> None:
+    def __init__(self, message: str, *nodes: ExpressionNode) -> None:
         super().__init__(message)
         self.is_agents = any(map(_reads_agent, nodes))
 
 
-def _reads_agent(node: Node) -> bool:
+def _reads_agent(node: ExpressionNode) -> bool:
     """Return whether a value depends on what the agent says or does."""
     return any(place.root in _AGENTS for place in places_in(node))
 
@@ -176,7 +176,7 @@ def _apply(name: str, table: Any, *values: Any) -> Any:
     return table[kinds][1](*values)
 
 
-def _with_values(nodes: tuple[Node, ...], values: list[Any]) -> str:
+def _with_values(nodes: tuple[ExpressionNode, ...], values: list[Any]) -> str:
     shown = [
         f"{node.written} is {value_text(value)}"
         for node, value in zip(nodes, values, strict=True)
@@ -205,7 +205,7 @@ def _as_written(value: object) -> object:
 Expression = Annotated[str, BeforeValidator(_as_written), refuse_if(_problem)]
 
 
-class Compare(PlainGrader):
+class CompareValues(PlainGrader):
     """Pass when two values compare as they must.
 
     Score 1 or 0. Each side is written as in a cell of a spreadsheet, without the `=`:
@@ -317,10 +317,10 @@ class Compare(PlainGrader):
 
     def _refusal(self, key: str, problem: str) -> ValidationError:
         detail = error_at("not_comparable", problem, (key,), getattr(self, key))
-        return ValidationError.from_exception_data("Compare", [detail])
+        return ValidationError.from_exception_data("CompareValues", [detail])
 
     @property
-    def _sides(self) -> tuple[Node, Node]:
+    def _sides(self) -> tuple[ExpressionNode, ExpressionNode]:
         return parse_expression(self.left), parse_expression(self.right)
 
     @property
@@ -335,12 +335,12 @@ class Compare(PlainGrader):
                 return unreported_calls(view.turns)
             if self._needs_results(view):
                 return unreported_calls(view.turns, "what its tools return")
-        grade = self._compared(_Reading(view))
+        grade = self._grade_values(_Reading(view))
         if "decimal" not in self._roots:
             return grade
         # If the way decimals are written decides whether it passes, the result is unknown.
         by_point, by_comma = (
-            self._compared(_Reading(view, decimal)).passed for decimal in ("point", "comma")
+            self._grade_values(_Reading(view, decimal)).passed for decimal in ("point", "comma")
         )
         if (grade.passed and by_point) or not (grade.passed or by_point or by_comma):
             return grade
@@ -356,7 +356,7 @@ class Compare(PlainGrader):
         unreported = (call for call in view.tool_calls if call.result is None and not call.error)
         return view.trial.is_outside and any(call.name in read for call in unreported)
 
-    def _compared(self, reading: _Reading) -> Grade:
+    def _grade_values(self, reading: _Reading) -> Grade:
         sides = self._sides
         try:
             values = [reading.value(side) for side in sides]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evals_app.engine.basics.decimals import ZERO
+from evals_app.engine.graders.compare import CompareValues
 from evals_app.engine.graders.json_reply import JsonPath, JsonSchema
 from evals_app.engine.graders.numbers import Numeric
 from evals_app.engine.graders.text import NotMatches
@@ -45,6 +46,8 @@ PROBES: Mapping[str, str] = {
 COMPARE_WHOLE = frozenset(
     {"exact_match", "fuzzy_match", "token_f1", "bleu", "rouge", "meteor", "semantic_similarity"}
 )
+# What a comparison must be for any other reply to fail.
+_ASKS_FOR = {"=", "contains", "matches"}
 _FORBID = frozenset({"not_contains", "not_matches", "tool_not_called", "latency", "cost"})
 _REFUSES = re.compile(
     r"\b(sorry|can(no|.)?t|won.?t|unable|not able|apolog|refus|declin|afraid|help with"
@@ -147,6 +150,8 @@ def probes_for(
         yield Probe("forbidden", getattr(grader, "value", ""))
     elif isinstance(grader, NotMatches):
         yield Probe("forbidden", _example_of_pattern(grader))
+    elif isinstance(grader, CompareValues) and grader.comparison not in _ASKS_FOR:
+        raise NotTriedError("It sets a limit, or forbids something.")
     elif grader.reads_text:
         yield from _wrong_replies(placed, case, others)
     elif isinstance(grader, WorldChanges):
@@ -180,7 +185,9 @@ def _wrong_replies(placed: PlacedCheck, case: CaseSpec, others: Sequence[str]) -
         yield Probe("one_word", max(words, key=len))
     if isinstance(grader, JsonSchema):
         yield from _other_data(grader.json_schema)
-    elif isinstance(grader, JsonPath) and grader.value != {"present": False}:
+    elif isinstance(grader, CompareValues) or (
+        isinstance(grader, JsonPath) and grader.value != {"present": False}
+    ):
         yield Probe("empty_data", "{}")
 
 

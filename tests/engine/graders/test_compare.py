@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from evals_app.engine.graders.compare import Compare
+from evals_app.engine.graders.compare import CompareValues
 from evals_app.engine.graders.kit.expressions import MAX_CHARS
 from evals_app.engine.record.grade import Grade, GradeStatus
 from evals_app.engine.record.trial import Cause, ToolCall
@@ -26,7 +26,7 @@ ORDER = """{
 
 
 def compare(left: str, comparison: str, right: object, view: View | None = None) -> Grade:
-    check = Compare.model_validate({"left": left, "comparison": comparison, "right": right})
+    check = CompareValues.model_validate({"left": left, "comparison": comparison, "right": right})
     return check.grade(view or view_of(ORDER))
 
 
@@ -235,8 +235,8 @@ def test_calls_that_are_not_reported_are_unknown() -> None:
 
 
 def test_a_check_says_what_it_needs_and_names() -> None:
-    def made(left: str, right: str) -> Compare:
-        return Compare(left=left, comparison="=", right=right)
+    def made(left: str, right: str) -> CompareValues:
+        return CompareValues(left=left, comparison="=", right=right)
 
     assert made("reply", "expected").needs() == {"expected"}
     assert list(made("1", "calls['order.get'][0].args.id").mentions()) == [
@@ -245,7 +245,7 @@ def test_a_check_says_what_it_needs_and_names() -> None:
     assert made("expected", "'a'").cannot_fail()
     assert made("reply.a", "reply.a").cannot_fail()
     assert not made("reply.a", "reply.b").cannot_fail()
-    assert Compare(left="reply", comparison="matches", right=r"'\\d'").warnings()
+    assert CompareValues(left="reply", comparison="matches", right=r"'\\d'").warnings()
 
 
 @pytest.mark.anyio
@@ -283,7 +283,7 @@ replies = st.sampled_from(
         "\ud800",
     ]
 ) | st.text(max_size=40)
-comparisons = st.sampled_from(Compare.model_fields["comparison"].annotation.__args__)  # type: ignore[union-attr]
+comparisons = st.sampled_from(CompareValues.model_fields["comparison"].annotation.__args__)  # type: ignore[union-attr]
 good = st.recursive(
     st.sampled_from(
         ["reply", "reply.a", "reply[*]", "reply.a[*]", "3", "0.1", "'a'", "2026-03-05", "null"]
@@ -306,7 +306,9 @@ def test_whatever_is_written_is_refused_or_graded(
     left: str, comparison: str, right: str, reply: str
 ) -> None:
     try:
-        check = Compare.model_validate({"left": left, "comparison": comparison, "right": right})
+        check = CompareValues.model_validate(
+            {"left": left, "comparison": comparison, "right": right}
+        )
     except ValidationError:
         return
 

@@ -56,7 +56,7 @@ class ExpressionError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ExpressionNode:
     """A part of an expression as it is written; `kind` is that of its value, as far as known."""
 
     written: str
@@ -64,14 +64,14 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed(Node):
+class Fixed(ExpressionNode):
     """A number, text, date, true, false or null."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Place(Node):
+class Place(ExpressionNode):
     """A place in what a check sees; a step of None is each item of a list."""
 
     root: str
@@ -79,14 +79,14 @@ class Place(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class Call(ExpressionNode):
     """A function, a sign between two values, or [] for an item of a list."""
 
     name: str
-    args: tuple[Node, ...]
+    args: tuple[ExpressionNode, ...]
 
 
-def places_in(node: Node) -> Iterator[Place]:
+def places_in(node: ExpressionNode) -> Iterator[Place]:
     """Find what a value reads of the conversation and the case."""
     if isinstance(node, Place):
         yield node
@@ -95,7 +95,7 @@ def places_in(node: Node) -> Iterator[Place]:
 
 
 @lru_cache(maxsize=1_000)
-def parse_expression(text: str) -> Node:
+def parse_expression(text: str) -> ExpressionNode:
     """Read an expression.
 
     Raises:
@@ -140,25 +140,25 @@ class _Parser:
         self._at += 1
         return self._tokens[self._at - 1][0]
 
-    def parse(self) -> Node:
+    def parse(self) -> ExpressionNode:
         node = self._sum()
         if self._token:
             raise self._error("Expected + - * / or the end.", self._begin)
         return node
 
-    def _sum(self) -> Node:
+    def _sum(self) -> ExpressionNode:
         begin, node = self._begin, self._product()
         while sign := self._take("+", "-"):
             node = self._call(sign, (node, self._product()), begin)
         return node
 
-    def _product(self) -> Node:
+    def _product(self) -> ExpressionNode:
         begin, node = self._begin, self._item()
         while sign := self._take("*", "/"):
             node = self._call(sign, (node, self._item()), begin)
         return node
 
-    def _item(self) -> Node:
+    def _item(self) -> ExpressionNode:
         """Read a value, perhaps one item of a list, or a number of days."""
         begin, node = self._begin, self._value()
         while self._token and (item := self._token["item"]):
@@ -167,7 +167,7 @@ class _Parser:
             node = self._call("[]", (node, Fixed(item, kind_of(index), index)), begin)
         return self._call("days", (node,), begin) if self._take("day", "days") else node
 
-    def _value(self) -> Node:
+    def _value(self) -> ExpressionNode:
         token, begin = self._token, self._begin
         if token is None:
             raise self._error("A value is missing, such as reply.total or 60.94.", begin)
@@ -175,9 +175,9 @@ class _Parser:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise self._error(f"Up to {_MAX_DEPTH} levels are possible.", begin)
-        node: Node
+        node: ExpressionNode
         if token["name"]:
-            node = self._named(token["name"], token["steps"], begin)
+            node = self._read_name(token["name"], token["steps"], begin)
         elif token[0] == "(":
             node = self._sum()
             self._close()
@@ -185,7 +185,7 @@ class _Parser:
             zero = Fraction(0)
             node = self._call("-", (Fixed("0", kind_of(zero), zero), self._item()), begin)
         else:
-            node = self._fixed(token)
+            node = self._read_fixed(token)
         self._depth -= 1
         return node
 
@@ -193,7 +193,7 @@ class _Parser:
         if not self._take(")"):
             raise self._error("Expected a closing bracket.", self._begin)
 
-    def _fixed(self, token: re.Match[str]) -> Node:
+    def _read_fixed(self, token: re.Match[str]) -> ExpressionNode:
         value: Any
         if token["text"]:
             quote = token[0][0]
@@ -207,7 +207,7 @@ class _Parser:
                 raise self._error("Expected a value.", token.start()) from None
         return Fixed(token[0], kind_of(value), value)
 
-    def _named(self, name: str, steps: str, begin: int) -> Node:
+    def _read_name(self, name: str, steps: str, begin: int) -> ExpressionNode:
         known = name.lower()
         if not steps and known in _WORDS:
             return Fixed(name, kind_of(_WORDS[known]), _WORDS[known])
@@ -230,9 +230,9 @@ class _Parser:
             example = "params.language" if known == "params" else "calls['order.get'][0].args.id"
             raise self._error(f"Write which part you mean, for example {example}.", begin)
         kind = LIST if None in read else ANY if read else ROOTS[known]
-        return Place(self._written(begin), kind, known, read)
+        return Place(self._text_from(begin), kind, known, read)
 
-    def _call(self, name: str, args: tuple[Node, ...], begin: int) -> Node:
+    def _call(self, name: str, args: tuple[ExpressionNode, ...], begin: int) -> ExpressionNode:
         self._calculations += 1
         if self._calculations > _MAX_CALCULATIONS:
             raise self._error(f"Up to {_MAX_CALCULATIONS} calculations are possible.", begin)
@@ -241,9 +241,9 @@ class _Parser:
             kind = result_kind(name, table, tuple(arg.kind for arg in args))
         except ValueError as exc:
             raise self._error(str(exc), begin) from None
-        return Call(self._written(begin), kind, name, args)
+        return Call(self._text_from(begin), kind, name, args)
 
-    def _written(self, begin: int) -> str:
+    def _text_from(self, begin: int) -> str:
         return self._text[begin : self._tokens[self._at - 1].end()]
 
 

@@ -91,8 +91,8 @@ def _number_text(number: Fraction) -> str:
 # Functions: they raise ValueError with what is wrong, after the words of the expression.
 
 
-def _bounded(calculate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def calculated(one: Any, other: Any) -> Any:
+def _within_bounds(calculate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def in_bounds(one: Any, other: Any) -> Any:
         try:
             value = calculate(one, other)
         except ZeroDivisionError:
@@ -105,14 +105,14 @@ def _bounded(calculate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
             raise ValueError("has too many digits")
         return value
 
-    return calculated
+    return in_bounds
 
 
-_ADD = _bounded(operator.add)
+_ADD = _within_bounds(operator.add)
 
 
 def _of_numbers(combine: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-    def combined(items: list[Any]) -> Any:
+    def of_numbers(items: list[Any]) -> Any:
         odd = [f"[{n}] is {value_text(x)}" for n, x in enumerate(items) if kind_of(x) != NUMBER]
         if odd:
             raise ValueError(f"has no value, because not all are numbers: {join_list(odd)}")
@@ -120,7 +120,7 @@ def _of_numbers(combine: Callable[[list[Any]], Any]) -> Callable[[list[Any]], An
             raise ValueError("has no value, because the list is empty")
         return combine(items)
 
-    return combined
+    return of_numbers
 
 
 def _sum(numbers: list[Any]) -> Any:
@@ -193,7 +193,8 @@ def _arithmetic(sign: Callable[[Any, Any], Any], **more: str) -> _Table:
         tuple(names[word] for word in key.split("_")): names[kind] for key, kind in more.items()
     }
     return {
-        pair: (kind, _bounded(sign)) for pair, kind in ({(NUMBER, NUMBER): NUMBER} | pairs).items()
+        pair: (kind, _within_bounds(sign))
+        for pair, kind in ({(NUMBER, NUMBER): NUMBER} | pairs).items()
     }
 
 
