@@ -59,6 +59,17 @@ class RunsCommand(BaseCommand):
         raise NotImplementedError
 
 
+def agrees() -> bool:
+    """Ask on the terminal whether to start.
+
+    Raises:
+        CommandError: there is nothing to type on.
+    """
+    if not sys.stdin.isatty():
+        raise usage_error("Add --yes to start without being asked.")
+    return input("Start? [y/N] ").strip().lower() in {"y", "yes"}
+
+
 def address_of_pages(options: Mapping[str, object]) -> str:
     """Return the address of the site that printed links begin with."""
     return str(options["site"] or settings.SITE).rstrip("/")

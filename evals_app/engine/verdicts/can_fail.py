@@ -163,9 +163,9 @@ def probe_checks(
 ) -> ProbedSuite:
     """Try the checks of the enabled cases, each in each of its turns, until it `is_over`."""
     found: dict[Loc, ProbedCheck] = {}
-    answers = _Answers(suite)
+    answers = OtherAnswers(suite)
     left = 0
-    for c, placed, loc in _written_checks(suite):
+    for c, placed, loc in written_checks(suite):
         if left or is_over():
             left += 1
             continue
@@ -220,7 +220,7 @@ def idle(suite: SuiteSpec, case: CaseSpec, reply: str) -> Idle:
     return Idle(decision.score, verdicts.get(decision.verdict))
 
 
-def _written_checks(suite: SuiteSpec) -> Iterator[tuple[int, PlacedCheck, Loc]]:
+def written_checks(suite: SuiteSpec) -> Iterator[tuple[int, PlacedCheck, Loc]]:
     """Return every check in each place where it grades, with the place where it is written."""
     shared: dict[int, Loc] = {
         id(check): ("assertions", n) for n, check in enumerate(suite.assertions)
@@ -324,7 +324,7 @@ def _at_once(work: Coroutine[Any, Any, Grade]) -> Grade:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answers:
+class OtherAnswers:
     """The expected answers of the cases of a suite."""
 
     suite: SuiteSpec

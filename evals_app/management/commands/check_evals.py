@@ -4,11 +4,12 @@ import json
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from pydantic import ValidationError
+from rich.console import Console
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
@@ -18,9 +19,13 @@ from evals_app.engine.verdicts.can_fail import (
     ProbedSuite,
     probe_suite,
 )
+from evals_app.engine.verdicts.judged_probes import plan_judging, with_judged
 from evals_app.engine.verdicts.probes import named_probes
 from evals_app.management import usage_error
 from evals_app.management.choosing import whole_suites
+from evals_app.management.console import RunsCommand, agrees
+from evals_app.management.following import print_forecasts
+from evals_app.management.numbers import usd
 from evals_app.management.problems import tell
 from evals_app.management.reading_options import add_env_file, add_reading_options, variables_of
 from evals_app.management.run_options import paths_of
@@ -33,14 +38,15 @@ _SHOWN = 20  # results of a kind in the text
 Probed = tuple[str, ProbedSuite]
 
 
-class Command(BaseCommand):
+class Command(RunsCommand):
     """Try the checks of suites on answers that ought to fail."""
 
     requires_system_checks = FOR_COMMANDS
 
     help = (
         "Can these tests fail? Try their checks on answers that ought to fail: an empty reply, a "
-        "refusal, the question repeated, the answers of other cases. It asks no agent and no judge. Exit "
+        "refusal, the question repeated, the answers of other cases. It asks no agent, and judges only "
+        "with --judged. Exit "
         "code: 0 no check is blind, 1 one passes all of them, 2 wrong usage."
     )
 
@@ -54,12 +60,35 @@ class Command(BaseCommand):
         )
         add("--format", choices=["text", "json"], default="text", help="How to write the result.")
         add("--agent", metavar="SLUG", help="The agent to test, for files of other systems.")
+        flag = partial(add, action="store_true")
+        flag("--judged", help="Also ask judges, once for each answer. It costs model calls.")
+        add("--max-cost", type=usd, metavar="USD", help="Stop asking judges before it costs more.")
+        flag("--forecast", help="With --judged: print the price and ask nothing.")
+        flag("--yes", help="With --judged: start without asking.")
+        flag("--no-progress", help="No progress bar.")
         add_reading_options(parser, saves=False)
         add_env_file(parser)
 
     def handle(self, *args: object, **options: Any) -> None:
+        # Results alone go to stdout, and prices and progress to stderr.
+        super().handle(*args, **options, ci=True)
+
+    def work(self, options: dict[str, Any], console: Console) -> None:
         paths = paths_of(options["suites"])
-        probed = list(self._of_files(paths, options) if paths else _of_suites(options["suites"]))
+        if paths and options["judged"]:
+            raise usage_error(
+                "--judged asks judges of this site. Import the files, and name suites."
+            )
+        if (options["forecast"] or options["yes"] or options["max_cost"]) and not options["judged"]:
+            raise usage_error("--forecast, --yes and --max-cost are about judges: add --judged.")
+        if options["judged"]:
+            probed = self._of_judged_suites(options, console)
+        else:
+            probed = list(
+                self._of_files(paths, options) if paths else _of_suites(options["suites"])
+            )
+        if options["forecast"]:
+            return
         if options["format"] == "json":
             suites = [probed_json(slug, result) for slug, result in probed]
             document = {"schema_version": SCHEMA_VERSION, "suites": suites}
@@ -105,6 +134,33 @@ class Command(BaseCommand):
             agent = agents.get(suite.spec.agent)
             inventory = Inventory.of(agent.slug, agent.abilities) if agent else NOTHING_KNOWN
             yield suite.spec.slug, probe_suite(suite.spec, inventory)
+
+    def _of_judged_suites(self, options: dict[str, Any], console: Console) -> list[Probed]:
+        """Print the price of asking judges, ask them, and add what they found."""
+        from evals_app.management import judged_probes  # noqa: PLC0415 - loads what runs need
+
+        probed = list(_of_suites(options["suites"]))
+        plans = {}
+        for suite in whole_suites(options["suites"]):
+            if plan := plan_judging(suite.to_spec(), suite.agent.to_spec()):
+                plans[suite.slug] = plan
+        prices = [(slug, judged_probes.price_judging(plan)) for slug, plan in plans.items()]
+        print_forecasts(prices, options, console)
+        if options["forecast"] or not plans:
+            return probed
+        if not (options["yes"] or agrees()):
+            raise usage_error("Nothing was started.")
+        runs = judged_probes.judge(
+            plans.values(),
+            console=console,
+            max_cost_usd=options["max_cost"],
+            shows_progress=not options["no_progress"],
+        )
+        found = {slug: judged_probes.judged_in(run) for slug, run in zip(plans, runs, strict=True)}
+        return [
+            (slug, with_judged(result, plans[slug], found[slug]) if slug in plans else result)
+            for slug, result in probed
+        ]
 
 
 def _of_suites(slugs: list[str]) -> Iterator[Probed]:

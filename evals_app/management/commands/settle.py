@@ -13,7 +13,7 @@ from rich.console import Console
 from evals_app import COMMAND
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management import INTERRUPTED, usage_error
-from evals_app.management.console import RunsCommand, address_of_pages, watch
+from evals_app.management.console import RunsCommand, address_of_pages, agrees, watch
 from evals_app.management.crew import Crew
 from evals_app.management.following import FAILED, INCONCLUSIVE
 from evals_app.management.numbers import RUN_NUMBER, usd
@@ -91,7 +91,7 @@ class Command(RunsCommand):
             say(note)
         if options["forecast"]:
             return None
-        if not (options["yes"] or options["ci"]) and not _agrees():
+        if not (options["yes"] or options["ci"]) and not agrees():
             say("Nothing was started.")
             return None
         return start_settlement(plan, max_cost_usd=options["max_cost"])
@@ -172,10 +172,3 @@ def _settlement(number: int) -> Settlement:
     if settlement is None:
         raise usage_error(f"There is no settlement {number}.")
     return settlement
-
-
-def _agrees() -> bool:
-    """Ask on the terminal whether to start."""
-    if not sys.stdin.isatty():
-        raise usage_error("Add --yes to start without being asked.")
-    return input("Start? [y/N] ").strip().lower() in {"y", "yes"}

@@ -1,0 +1,119 @@
+"""`check_evals --judged`: judges are asked about answers that ought to fail, after the price."""
+
+import json
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.engine.verdicts.judged_probes import plan_judging
+from evals_app.library.saving import save_suite
+from evals_app.management.judged_probes import price_judging
+from evals_app.models import Agent, Run, Suite
+from tests.runs.suites import make_agent
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RULES = [
+    {"when": "(?s)names Bonn.*<SUBMISSION.*sorry", "reply": "fail"},
+    {"when": "(?s)names Bonn", "reply": "fail"},
+    {"when": "(?s)is kind.*<SUBMISSION.*sorry", "reply": "fail"},
+    {"reply": "pass"},
+]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def write_judged_suite(**changes: Any) -> None:
+    """Write a suite with a check that a judge always finds met, one never, and one sometimes."""
+    make_agent()
+    make_agent("judge", name="Judge", rules=RULES)
+    checks = [
+        {"type": "llm_judge", "criteria": criteria, "name": criteria}
+        for criteria in ("It answers.", "It names Bonn.", "It is kind.")
+    ]
+    turns = [
+        {"user": "Hello.", "assertions": []},
+        {"user": "Where is it?", "expected": "It is in Bonn.", "assertions": checks},
+    ]
+    written = {
+        "suite": "Orders",
+        "slug": "orders",
+        "agent": "echo",
+        "judge_model": "scripted/judge",
+    }
+    cases = [{"name": "Order", "turns": turns}]
+    save_suite(SuiteSpec.model_validate(written | {"cases": cases} | changes))
+
+
+def test_judged_checks_are_tried_with_one_question_for_each_answer(
+    child_environment: dict[str, str],
+) -> None:
+    write_judged_suite()
+    command = [sys.executable, "manage.py", "check_evals", "orders", "--judged", "--yes"]
+
+    done = subprocess.run(
+        [*command, "--no-progress", "--format", "json", "--max-cost", "1"],
+        cwd=ROOT,
+        env=child_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert done.returncode == 1, done.stderr
+    (suite,) = json.loads(done.stdout)["suites"]
+    results = {one["label"]: (one["result"], one["passed"]) for one in suite["checks"]}
+    tried = ["refusal", "question", "negation"]
+    assert results == {
+        "It answers.": ("blind", tried),
+        "It names Bonn.": ("sound", []),
+        "It is kind.": ("weak", ["question", "negation"]),
+    }
+    assert "9 conversations" in done.stderr
+    (run,) = Run.objects.all()
+    assert (run.is_tryout, run.total, run.suite) == (True, 9, None)
+    assert Suite.objects.get().slug == "orders"
+    assert set(Agent.objects.values_list("slug", flat=True)) == {"echo", "judge"}
+
+
+def test_a_price_asks_nothing() -> None:
+    write_judged_suite()
+    out = StringIO()
+
+    call_command("check_evals", "orders", "--judged", "--forecast", stdout=out)
+
+    assert out.getvalue() == ""
+    assert not Run.objects.exists()
+    assert Suite.objects.get().slug == "orders"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["orders", "--judged"], ["orders", "--yes"], ["./manage.py", "--judged"]]
+)
+def test_without_an_answer_nothing_is_asked(arguments: list[str]) -> None:
+    write_judged_suite()
+
+    with pytest.raises(CommandError) as refused:
+        call_command("check_evals", *arguments)
+
+    assert refused.value.returncode == 2
+    assert not Run.objects.exists()
+
+
+def test_nobodys_suite_is_replaced() -> None:
+    write_judged_suite()
+    suite = Suite.objects.with_everything().get()
+    plan = plan_judging(suite.to_spec(), suite.agent.to_spec())
+    assert plan is not None
+    save_suite(suite.to_spec().model_copy(update={"slug": plan.suite.slug}))
+
+    with pytest.raises(Exception, match=plan.suite.slug):
+        price_judging(plan)
+
+    assert Suite.objects.count() == 2
