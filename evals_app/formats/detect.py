@@ -22,7 +22,7 @@ _INSTEAD = {
 }
 _NATIVE, _STRUERE = DIALECTS["native"], DIALECTS["struere"]
 _SPREADSHEETS = (".csv", ".xlsx")
-_TABLES = (*_SPREADSHEETS, ".jsonl")
+_TABLES = (*_SPREADSHEETS, ".jsonl", ".parquet")
 # Whole names that other systems give their files.
 _NAMED = {
     file: dialect for dialect in DIALECTS.values() for file in dialect.files if "*" not in file
@@ -37,7 +37,7 @@ def _expectation() -> str:
     )
     return (
         "Expected *.suite.yaml, *.agent.yaml, *.fixture.yaml or *.provider.yaml, a table (*.csv, "
-        f"*.xlsx, *.jsonl), or a project of {', '.join(first)} or {last}"
+        f"*.xlsx, *.jsonl, *.parquet), or a project of {', '.join(first)} or {last}"
     )
 
 

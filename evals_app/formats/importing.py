@@ -281,6 +281,10 @@ def _document(file: SourceFile | SourceData) -> ParsedFile:
         from evals_app.formats.tables.reader import read_table  # noqa: PLC0415 - rarely needed
 
         return read_table(file.path, file.content)
+    if file.path.lower().endswith(".parquet"):
+        from evals_app.formats.tables.parquet import read_parquet  # noqa: PLC0415 - rarely needed
+
+        return read_parquet(file.path, file.content)
     if file.path.lower().endswith(".jsonl"):
         return read_json_lines(file.path, file.content)
     if is_json(file.path):
