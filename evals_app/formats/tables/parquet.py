@@ -7,9 +7,7 @@ from evals_app.formats.reading.parsed_file import ParsedFile, json_document
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.formats.tables.table import MAX_CELLS, TOO_MANY_CELLS
 
-_MISSING = (
-    "Reading Parquet files needs pyarrow: install evalwell[parquet], or save the rows as .jsonl."
-)
+_MISSING = "Reading Parquet files needs pyarrow: pip install pyarrow, or save the rows as .jsonl."
 
 
 def read_parquet(path: str, content: bytes) -> ParsedFile:

@@ -27,9 +27,9 @@ def test_rows_are_cases() -> None:
             "answer": "Paris",
             "day": day,
             "png": b"1",
-            "answers": None,
+            "spans_of": None,
         },
-        {"question": "When?", "answer": "2026-05-03", "answers": {"text": "x"}},
+        {"question": "When?", "answer": "2026-05-03", "spans_of": {"text": "x"}},
     ]
 
     imported = read("capitals.parquet", written(rows))
@@ -37,7 +37,7 @@ def test_rows_are_cases() -> None:
     (suite,) = imported.suites
     said = [(case.name, case.turns[0].expected) for case in suite.spec.cases]
     assert said == [("Capital of France?", "Paris"), ("When?", "2026-05-03")]
-    assert sorted(loss.keys for loss in imported.losses) == ["[0].day", "[0].png", "[1].answers"]
+    assert sorted(loss.keys for loss in imported.losses) == ["[0].day", "[0].png", "[1].spans_of"]
 
 
 def test_what_is_no_parquet_file_is_refused() -> None:
@@ -59,4 +59,4 @@ def test_without_pyarrow_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPa
 
     (problem,) = errors("rows.parquet", b"")
 
-    assert "evalwell[parquet]" in problem.message
+    assert "pyarrow" in problem.message
