@@ -7,13 +7,12 @@ import warnings
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from evals_app.engine.graders.json_reply import JsonSchema
-from evals_app.formats.promptfoo.javascript import NotSayableError, checks_of
+from evals_app.formats.promptfoo.javascript import NotSayableError, checks_of, compare_part
 from evals_app.formats.promptfoo.templates import Vars, text_of
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS, pattern_problem
 from fixtures_app.ground.spec_errors import messages_of
@@ -161,6 +160,15 @@ class FilledAssertion:
             )
         return self.threshold
 
+    @property
+    def source(self) -> str:
+        """Return what is read, in the words of the check `compare`."""
+        dot = "." if self.place and self.place[0] != "[" else ""
+        source = f"reply{dot}{self.place or ''}"
+        for change, function in (("trimmed", "trim"), ("in lower case", "lower")):
+            source = f"{function}({source})" if change in self.changes else source
+        return source
+
     def part(self) -> Json:
         """Return the part of a JSON reply that is read."""
         return {"response_path": self.place} if self.place else {}
@@ -193,6 +201,21 @@ def _kind(says: Translate, *, negates: bool = False, whole: str = "") -> Transla
         return says(a)
 
     return check
+
+
+def _text(says: Translate, *, reads_changed: bool = False) -> Translate:
+    """Let a check of a text read a part of a JSON reply; with `reads_changed`, a changed reply too."""
+
+    def check(a: FilledAssertion) -> list[Json]:
+        checks = says(a)
+        if not (a.place or (reads_changed and a.changes)):
+            return checks
+        try:
+            return [compare_part(check, a.source) for check in checks]
+        except NotSayableError:
+            raise NoEquivalentError(_WHOLE.format(place=a.place or "what matters")) from None
+
+    return _kind(check, negates=True)
 
 
 def _texts(
@@ -253,7 +276,7 @@ def _equals(a: FilledAssertion) -> list[Json]:
 
 def _javascript(a: FilledAssertion) -> list[Json]:
     try:
-        checks = checks_of(text_of(a.value), a.values, inverse=a.inverse)
+        checks = checks_of(text_of(a.value), a.values, inverse=a.inverse, source=a.source)
     except NotSayableError:
         raise NoEquivalentError(
             f"{CODE} Only conditions such as output.includes('x'), output.length < 200 and "
@@ -425,14 +448,14 @@ def _tool_f1(a: FilledAssertion) -> list[Json]:
 
 _RUBRIC = _judge("{}", "The reply does not meet this: {}")
 _FACTS = _judge("Nothing in the reply contradicts this; it may say less, or more: {}", "")
-_text = partial(_kind, negates=True, whole=_WHOLE)
 _contained = _text(_contains)
+_contained_all = _kind(_contained)
 _any_contained = _text(lambda a: _texts(a, *a.texts(), case_sensitive=a.case_sensitive))
 CHECKS: dict[str, Translate] = {
     "answer-relevance": _rag("answer_relevancy", 0.7),
     "bleu": _overlap("bleu", 0.5),
     "contains": _contained,
-    "contains-all": _kind(_contains, whole=_WHOLE),
+    "contains-all": _contained_all,
     "contains-any": _any_contained,
     "contains-json": _kind(_contains_json, whole=_WHOLE),
     "context-faithfulness": _rag("faithfulness", 0.5),
@@ -446,16 +469,16 @@ CHECKS: dict[str, Translate] = {
     "factuality": _FACTS,
     "g-eval": _kind(_g_eval, whole=_WHOLE_JUDGED),
     "icontains": _contained,
-    "icontains-all": _kind(_contains, whole=_WHOLE),
+    "icontains-all": _contained_all,
     "icontains-any": _any_contained,
     "is-json": _kind(_is_json, whole=_WHOLE),
-    "javascript": _text(_javascript),
+    "javascript": _kind(_javascript, negates=True),
     "latency": _kind(lambda a: [{"type": "latency", "max_ms": math.floor(a.needed_threshold())}]),
     "llm-rubric": _RUBRIC,
     "meteor": _overlap("meteor", 0.5),
     "model-graded-closedqa": _RUBRIC,
     "model-graded-factuality": _FACTS,
-    "regex": _text(lambda a: _pattern(a, a.text())),
+    "regex": _text(lambda a: _pattern(a, a.text()), reads_changed=True),
     "rouge-l": _overlap("rouge", 0.75, variant="rougeL"),
     "rouge-n": _overlap("rouge", 0.75, variant="rouge1"),
     "similar": _overlap("semantic_similarity", 0.75),
@@ -478,8 +501,8 @@ _CONTAINS = {f"{i}contains{which}" for i in ("", "i") for which in ("", "-all", 
 _AT_ENDS = {"equals", "starts-with", "ends-with"}
 # What finds something else in a changed reply, or measures it differently.
 _DIFFERS: Mapping[Change, Collection[str]] = {
-    "trimmed": {"regex", "javascript"},
-    "in lower case": CHECKS.keys() - NOT_TEXT - _CONTAINS - _AT_ENDS,
+    "trimmed": (),
+    "in lower case": CHECKS.keys() - NOT_TEXT - _CONTAINS - _AT_ENDS - {"regex", "javascript"},
 }
 _CHANGED: Mapping[Change, Callable[[str], str]] = {
     "trimmed": str.strip,

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from pydantic import ValidationError
+
+from evals_app.engine.graders.compare import CompareValues
 from fixtures_app.ground.json_paths import parse_path
 
 Json = dict[str, object]
@@ -43,6 +46,25 @@ _MATCHES = re.compile(
     rf"|output\.match\(\s*/(?P<other>{_REGEX})/(?P<others>[a-z]*)\s*\)"
 )
 _AT = re.compile(rf"{_PLACE}\s*{_COMPARED}\s*(?P<value>{_LITERAL})")
+# A value that only the check `compare` can say: a part of the reply, then what is done to it.
+_SOURCE = re.compile(
+    r"(?:(?P<json>\(?JSON\.parse\(\s*output(?:\.trim\(\))?\s*\)\)?)|String\(output\)|output)"
+    rf"(?P<place>(?:\??\.(?!length\b){_NAME}(?![\w$(])|\[\d+\]|\[(?:{_STRING})\])*)"
+)
+_CHANGE = re.compile(
+    r"\.(?:(?P<change>trim|toLowerCase|toUpperCase)\(\)|(?P<length>length)"
+    rf"|split\(\s*(?P<at>{_STRING})\s*\)(?P<item>\[\d+\])?)"
+)
+_FUNCTIONS = {"trim": "trim", "toLowerCase": "lower", "toUpperCase": "upper"}
+_HAS = re.compile(
+    rf"(?P<left>.+?)\.(?P<how>includes|startsWith|endsWith)\(\s*(?P<text>{_LITERAL})\s*\)"
+)
+_TESTS = re.compile(rf"/(?P<one>{_REGEX})/(?P<flags>[a-z]*)\.test\(\s*(?P<left>.+?)\s*\)")
+_SIDES = re.compile(rf"(?P<left>.+?)\s*{_COMPARED}\s*(?P<right>.+)")
+_INDEX = re.compile(
+    rf"(?P<left>.+?)\.indexOf\(\s*(?P<text>{_LITERAL})\s*\)\s*"
+    r"(?:(?P<found>!==?\s*-1|>\s*-1|>=\s*0)|===?\s*-1|<\s*0)"
+)
 # True of every reply: one that is empty fails its turn anyway.
 _IS_ANY = re.compile(
     r"output|output\s*!==?\s*(?:null|undefined)|typeof output\s*===?\s*(?:'string'|\"string\")"
@@ -83,8 +105,44 @@ class _Pattern:
         return {"type": kind, "value": self.text, "case_sensitive": self.case_sensitive}
 
 
-def checks_of(code: str, values: Mapping[str, object], *, inverse: bool) -> list[Json]:
-    """Return the checks that say what a condition says.
+def comparison(left: str, sign: str, right: str) -> Json:
+    """Return the check that compares two values.
+
+    Raises:
+        NotSayableError: it cannot, or whatever a reply says is the same.
+    """
+    check = {"left": left, "comparison": sign, "right": right}
+    try:
+        if CompareValues.model_validate(check).cannot_fail():
+            raise NotSayableError
+    except ValidationError:
+        raise NotSayableError from None
+    return {"type": "compare", **check}
+
+
+def quote_text(text: str) -> str:
+    """Write a text as a side of a comparison."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def compare_part(check: Json, source: str) -> Json:
+    """Return a check of the text of the reply as one of a part of it.
+
+    Raises:
+        NotSayableError: it cannot be said.
+    """
+    text, is_pattern = str(check["value"]), "matches" in str(check["type"])
+    if not check["case_sensitive"]:
+        source = source if is_pattern else f"lower({source})"
+        text = f"(?i){text}" if is_pattern else text.lower()
+    sign = str(check["type"]).replace("not_matches", "does not match")
+    return comparison(source, sign.replace("not_contains", "does not contain"), quote_text(text))
+
+
+def checks_of(
+    code: str, values: Mapping[str, object], *, inverse: bool, source: str = "reply"
+) -> list[Json]:
+    """Return the checks that say what a condition says; `source` is what it calls output.
 
     Raises:
         NotSayableError: none do.
@@ -92,7 +150,7 @@ def checks_of(code: str, values: Mapping[str, object], *, inverse: bool) -> list
     if len(code) > _MAX_CHARS:
         raise NotSayableError
     condition = code.strip().removeprefix("return ").strip().removesuffix(";").strip()
-    checks = _Reader(values).read(condition, negated=inverse)
+    checks = _Reader(values, source).read(condition, negated=inverse)
     if not checks:
         raise NotSayableError
     return checks
@@ -103,6 +161,7 @@ class _Reader:
     """Reads conditions; `values` are the variables of the test."""
 
     values: Mapping[str, Any]
+    source: str
 
     def read(self, written: str, *, negated: bool, depth: int = 0) -> list[Json]:
         if depth > _MAX_DEPTH:
@@ -119,9 +178,19 @@ class _Reader:
             return [check for part in parts for check in read(part, negated=negated)]
         if condition.startswith("!") and not condition.startswith("!="):
             return read(condition[1:], negated=not negated)
+        if match := _INDEX.fullmatch(condition):
+            is_not = negated is bool(match["found"])
+            return read(f"{match['left']}.includes({match['text']})", negated=is_not)
+        if self.source != "reply":
+            return [self._comparison(condition, negated=negated)]
         if _IS_ANY.fullmatch(condition) and not negated:
             return []
-        return [self._atom(condition, negated=negated)]
+        try:
+            return [self._atom(condition, negated=negated)]
+        except NotSayableError:
+            if _FINDS.fullmatch(condition) or _IS.fullmatch(condition):
+                raise
+            return [self._comparison(condition, negated=negated)]
 
     def _any_of(self, parts: Sequence[str]) -> Json:
         """Return one pattern that matches any of several texts."""
@@ -176,6 +245,56 @@ class _Reader:
             pattern, flags = match["one"] or match["other"], match["flags"] or match["others"] or ""
             return _regex(pattern, flags, negated=negated)
         return None
+
+    def _comparison(self, condition: str, *, negated: bool) -> Json:
+        """Return a comparison of two values. What may be missing is never unequal to something."""
+        if match := _TESTS.fullmatch(condition):
+            pattern = _regex(match["one"], match["flags"], negated=negated)
+        elif match := _HAS.fullmatch(condition):
+            text = self._literal(match["text"])
+            if not isinstance(text, str) or not text:
+                raise NotSayableError
+            if match["how"] == "includes":
+                sign = "does not contain" if negated else "contains"
+                left = self._value(match["left"], must_exist=negated)
+                return comparison(left, sign, quote_text(text))
+            at_start = match["how"] == "startsWith"
+            ends = rf"\A{re.escape(text)}" if at_start else rf"{re.escape(text)}\z"
+            pattern = _Pattern(ends, case_sensitive=True, negated=negated)
+        elif match := _SIDES.fullmatch(condition):
+            sign = re.sub("==+", "=", _OPPOSITE[match["sign"]] if negated else match["sign"])
+            is_open = negated or sign == "!="
+            left, right = (
+                self._value(match[side], must_exist=is_open) for side in ("left", "right")
+            )
+            return comparison(left, sign, right)
+        else:
+            raise NotSayableError
+        return compare_part(pattern.check(), self._value(match["left"], must_exist=negated))
+
+    def _value(self, written: str, *, must_exist: bool) -> str:
+        """Return a value in the words of `compare`; with `must_exist`, none that may be missing."""
+        if re.fullmatch(_LITERAL, written) and written != "undefined":
+            value = self._literal(written)
+            return quote_text(value) if isinstance(value, str) else json.dumps(value)
+        match = _SOURCE.match(written)
+        if match is None:
+            raise NotSayableError
+        place = match["place"].replace("?.", ".")
+        value = self.source + place if place or not match["json"] else f"{self.source}[*]"
+        if ((place or match["json"]) and must_exist) or (match["json"] and self.source != "reply"):
+            raise NotSayableError
+        rest = written[match.end() :]
+        while rest:
+            match = _CHANGE.match(rest)
+            if match is None or (match["item"] and must_exist):
+                raise NotSayableError
+            if match["at"]:
+                value = f"split({value}, {quote_text(_unquote(match['at']))}){match['item'] or ''}"
+            else:
+                value = f"{_FUNCTIONS.get(match['change'], 'length')}({value})"
+            rest = rest[match.end() :]
+        return value
 
     def _at(self, match: re.Match[str], *, negated: bool) -> Json:
         """Return the check that a place of a JSON reply has a value."""

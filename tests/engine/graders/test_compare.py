@@ -148,6 +148,7 @@ def test_nothing_is_guessed(left: str, comparison: str, right: object, shown: st
         pytest.param("reply + 1", ">", 1, "left", "number(...)", id="text plus number"),
         pytest.param("reply", "matches", "'(a'", "right", "group", id="pattern"),
         pytest.param("reply", "matches", "reply.p", "right", "quotation", id="pattern of theirs"),
+        pytest.param("split(reply, '')[0]", "=", "'a'", "left", "not empty", id="no separator"),
         pytest.param("reply", "contains", "''", "right", "empty", id="nothing in a text"),
         pytest.param("(" * 30 + "1", "=", "reply.a", "left", "levels", id="depth"),
         pytest.param("1" + "+1" * 50, "=", "reply.a", "left", "calculations", id="length"),

@@ -266,9 +266,8 @@ def test_a_grader_that_is_nothing_here_is_lost() -> None:
         ("{type: contains, value: ' x', transform: output.trim()}", "trimmed"),
         ("{type: contains, value: X, transform: output.toLowerCase()}", "lower case"),
         ("{type: llm-rubric, value: x, transform: output.toLowerCase()}", "lower case"),
-        ("{type: regex, value: ^x$, transform: output.trim()}", "trimmed"),
-        ("{type: javascript, value: output.length < 9, transform: output.trim()}", "trimmed"),
-        ("{type: contains, value: x, transform: output.name}", "json_path"),
+        ("{type: javascript, value: output.slice(1), transform: output.trim()}", "does not run"),
+        ("{type: is-json, transform: output.name}", "json_path"),
         ("{type: equals, value: x, transform: output.length}", "transform"),
         ("{type: 'trajectory:tool-used', value: 'find*'}", "*part*"),
         ("{type: 'trajectory:tool-used', value: 'a*b'}", "part of it"),
@@ -449,6 +448,56 @@ def test_what_is_only_measured_weighs_nothing() -> None:
 )
 def test_a_change_that_a_check_can_do_without_is_read(assertion: str, check: Any) -> None:
     assert checks(assertion) == [check]
+
+
+@pytest.mark.parametrize(
+    ("assertion", "compared"),
+    [
+        ("{type: contains, value: it's, transform: output.a}", ("reply.a", "contains", "'it''s'")),
+        (
+            "{type: not-icontains, value: X, transform: 'JSON.parse(output).a[0]'}",
+            ("lower(reply.a[0])", "does not contain", "'x'"),
+        ),
+        (
+            "{type: contains-all, value: [x], transform: output.a}",
+            ("reply.a", "contains", "'x'"),
+        ),
+        (
+            "{type: icontains-any, value: [x, y], transform: output.a}",
+            ("reply.a", "matches", "'(?i)x|y'"),
+        ),
+        (
+            "{type: starts-with, value: x, transform: output.a}",
+            ("reply.a", "matches", r"'\Ax'"),
+        ),
+        (
+            "{type: not-regex, value: ^x$, transform: output.trim()}",
+            ("trim(reply)", "does not match", "'^x$'"),
+        ),
+        (
+            "{type: regex, value: x, transform: output.trim().toLowerCase()}",
+            ("lower(trim(reply))", "matches", "'x'"),
+        ),
+        (
+            "{type: javascript, value: output.length < 9, transform: output.trim()}",
+            ("length(trim(reply))", "<", "9"),
+        ),
+        (
+            "{type: not-javascript, value: output.includes('x'), transform: output.trim()}",
+            ("trim(reply)", "does not contain", "'x'"),
+        ),
+    ],
+)
+def test_a_text_at_a_place_or_of_a_changed_reply_is_compared(
+    assertion: str, compared: tuple[str, str, str]
+) -> None:
+    (check,) = checks(assertion)
+
+    usual = {"comparison": "="}  # which is left out
+    assert usual | check == {
+        "type": "compare",
+        **dict(zip(("left", "comparison", "right"), compared, strict=True)),
+    }
 
 
 @pytest.mark.parametrize(

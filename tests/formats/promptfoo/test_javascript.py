@@ -17,9 +17,10 @@ from tests.formats.promptfoo.projects import HEAD, read
 VARS = {"city": "Paris", "count": 3}
 
 
-def holds(code: str, reply: str, *, inverse: bool = False) -> bool:
+def holds(code: str, reply: str, *, inverse: bool = False, source: str = "reply") -> bool:
     """Whether all checks that say a condition pass on a reply."""
-    checks = [AssertionSpec.model_validate(item) for item in checks_of(code, VARS, inverse=inverse)]
+    said = checks_of(code, VARS, inverse=inverse, source=source)
+    checks = [AssertionSpec.model_validate(item) for item in said]
     return all(check.grader.grade(view_of(reply)).passed for check in checks)  # type: ignore[attr-defined]
 
 
@@ -72,11 +73,53 @@ def holds(code: str, reply: str, *, inverse: bool = False) -> bool:
         ),
         pytest.param("JSON.parse(output).a !== undefined", '{"a": 1}', "{}", id="is there"),
         pytest.param("output.a?.b === null", '{"a": {"b": null}}', '{"a": {"b": 1}}', id="object"),
+        pytest.param("output.indexOf('a') !== -1", "cab", "b", id="has an index"),
+        pytest.param("!(output.indexOf('a') > -1)", "b", "cab", id="has no index"),
+        pytest.param("output.indexOf('a') === -1", "b", "cab", id="no index"),
+        pytest.param("output.trim().length < 5", " 1234 ", "12345", id="length without space"),
+        pytest.param("!(output.trim().length < 5)", "12345", " 1234 ", id="not so short"),
+        pytest.param("output.split(',')[1].trim() === 'b'", "a, b", "a,c", id="a piece"),
+        pytest.param("output.split('\\n').length === 3", "a\nb\n", "a\nb", id="lines"),
+        pytest.param("/^a$/.test(output.trim())", " a\n", "ab", id="trimmed pattern"),
+        pytest.param("!/A|B/i.test(output.trim())", "c", " a", id="pattern in no case"),
+        pytest.param("/^it's/i.test(output.toLowerCase())", "IT'S", "its", id="lower pattern"),
+        ("JSON.parse(output).n > 3", '{"n": 3.5}', '{"n": 3}'),
+        ("JSON.parse(output).n < context.vars.count", '{"n": 2}', '{"n": 3}'),
+        ("JSON.parse(output).a === JSON.parse(output).b", '{"a": 1, "b": 1.0}', '{"a": 1, "b": 2}'),
+        ("JSON.parse(output).list.length > 3", '{"list": [1, 2, 3, 4]}', '{"list": [1]}'),
+        ("JSON.parse(output).length === 2", "[1, 2]", "[1]"),
+        ("JSON.parse(output).a.includes('x')", '{"a": ["x"]}', '{"a": ["xy"]}'),
+        ("JSON.parse(output).a.toLowerCase().startsWith('x')", '{"a": "Xy"}', '{"a": "yx"}'),
+        ("/^x$/.test(JSON.parse(output).a)", '{"a": "x"}', '{"a": "xx"}'),
     ],
 )
 def test_a_condition_is_checked_as_it_says(code: str, yes: str, no: str) -> None:
     assert holds(code, yes)
     assert not holds(code, no)
+
+
+@pytest.mark.parametrize(
+    ("code", "source", "yes", "no"),
+    [
+        ("output.length < 3", "trim(reply)", " ab ", "abc"),
+        ("output === 'a' || output", "reply.x", None, None),
+        ("output.includes('a') && output.length > 1", "lower(reply)", "AB", "A"),
+        ("output.startsWith('a')", "reply.x", '{"x": "ab"}', '{"x": "b"}'),
+        ("output.y === 1", "reply.x", '{"x": {"y": 1}}', '{"x": 1}'),
+        ("JSON.parse(output).y === 1", "reply.x", None, None),
+        ("JSON.parse(output).y === 1", "trim(reply)", None, None),
+        ("output", "reply.x", None, None),
+    ],
+)
+def test_output_may_be_a_part_of_the_reply(
+    code: str, source: str, yes: str | None, no: str | None
+) -> None:
+    if yes is None or no is None:
+        with pytest.raises(NotSayableError):
+            checks_of(code, VARS, inverse=False, source=source)
+        return
+    assert holds(code, yes, source=source)
+    assert not holds(code, no, source=source)
 
 
 @pytest.mark.parametrize("code", ["output.includes('a')", "output.length < 3", "output === 'a'"])
@@ -89,9 +132,17 @@ def test_the_opposite_of_a_condition(code: str) -> None:
     "code",
     [
         "const x = output; return x.length > 3",
-        "JSON.parse(output).list.length > 3",
-        "JSON.parse(output).n > 3",
-        "JSON.parse(output).a !== 'x'",
+        "JSON.parse(output).a !== 'x'",  # of a reply without it, this is true
+        "!(JSON.parse(output).n > 3)",
+        "!/x/.test(JSON.parse(output).a)",
+        "!output.a?.includes('x')",
+        "output.split(',')[1] !== 'x'",
+        "JSON.parse(output).a + JSON.parse(output).b === 3",
+        "output.split('').length > 3",
+        "output.trim().length < '5'",
+        "'a' === 'a'",
+        "output.trim() === output.trim()",
+        "JSON.parse(output).$a > 3",
         "output.includes('a') || output.length > 3 && !output.includes('b')",
         "!(output.includes('a') && output.includes('b'))",
         "output.includes(word)",
@@ -103,7 +154,6 @@ def test_the_opposite_of_a_condition(code: str) -> None:
         "",
         "({pass: output.includes('a'), score: 1})",
         "/a/y.test(output)",
-        "output.trim().length < 5",
     ],
 )
 def test_what_no_check_can_say_is_code(code: str) -> None:
@@ -116,6 +166,9 @@ WORDS = st.sampled_from(
         *"()[]!&|<>=.'\"`/\\ \n",
         "output",
         "JSON.parse(output)",
+        "JSON.parse(output).a",
+        ".split(',')[0]",
+        ".indexOf('a')",
         ".length",
         ".includes(",
         "context.vars",

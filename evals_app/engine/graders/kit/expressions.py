@@ -236,6 +236,8 @@ class _Parser:
         self._calculations += 1
         if self._calculations > _MAX_CALCULATIONS:
             raise self._error(f"Up to {_MAX_CALCULATIONS} calculations are possible.", begin)
+        if name == "split" and any(isinstance(arg, Fixed) and not arg.value for arg in args):
+            raise self._error("split needs texts that are not empty.", begin)
         table = FUNCTIONS[name] if name in FUNCTIONS else SIGNS[name]
         try:
             kind = result_kind(name, table, tuple(arg.kind for arg in args))
