@@ -11,6 +11,9 @@ from evals_app.engine.graders import GRADERS
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.running.run_gateway import Outcome, Plan
 from evals_app.engine.specs.base_spec import ModelSpec
+from evals_app.engine.specs.inventory import Inventory
+from evals_app.engine.suites.suite_spec import AssertionSpec
+from evals_app.engine.verdicts.can_fail import probe_checks
 from evals_app.engine.verdicts.similarity import SimilaritySpec
 from evals_app.formats.detect import foreign_dialect, is_eval_file
 from evals_app.formats.importing import Imported, SourceFile, read_files
@@ -166,3 +169,32 @@ def test_every_file_is_read_in_the_dialect_of_its_folder() -> None:
     for path, dialect in read.items():
         folder = path.split("/")[0]
         assert dialect == (folder if folder in folders and ".agent." not in path else None), path
+
+
+# Each passes whatever the agent of its suite says; none is refused when it is written.
+PLANTED: dict[str, dict[str, Any]] = {
+    "customer-support": {"type": "contains", "value": "e"},
+    "flight-desk": {"type": "matches", "value": "[a-z]"},
+    "order-desk": {"type": "tool_not_called", "value": "send_parcel"},
+    "receipts": {"type": "json_schema", "schema": {"type": "object"}},
+    "savings-bank": {"type": "numeric", "value": 3, "absolute_tolerance": 1000},
+}
+
+
+def test_planted_checks_that_cannot_fail_are_found_and_no_other_is_flagged() -> None:
+    agents = {agent.spec.slug: agent.spec for agent in examples().agents}
+    found = {}
+    for suite in (located.spec for located in examples().suites):
+        agent = agents[suite.agent]
+        inventory = Inventory.of(agent.slug, agent.abilities)
+        assert probe_checks(suite, inventory).of("blind") == []
+        if suite.slug in PLANTED:
+            case = suite.cases[0]
+            planted = AssertionSpec.model_validate(PLANTED[suite.slug])
+            turn = case.turns[0]
+            more = turn.model_copy(update={"assertions": [*(turn.assertions or []), planted]})
+            cases = [case.model_copy(update={"turns": [more, *case.turns[1:]]}), *suite.cases[1:]]
+            changed = suite.model_copy(update={"cases": cases})
+            found[suite.slug] = [one.check for one in probe_checks(changed, inventory).of("blind")]
+
+    assert found == {slug: [AssertionSpec.model_validate(check)] for slug, check in PLANTED.items()}

@@ -94,6 +94,18 @@ BOTH = {"greetings.suite.yaml": SUITE, "echo.agent.yaml": AGENT}
 # Check files
 
 
+def test_checks_that_cannot_fail_are_named_before_anything_is_saved(admin_client: Client) -> None:
+    blind = SUITE.replace(b"value: Hello", b"value: e")
+    guard = SUITE.replace(b"contains", b"not_contains").replace(b"greetings", b"guards")
+
+    page = check(admin_client, BOTH | {"greetings.suite.yaml": blind, "g.suite.yaml": guard})
+
+    assert "passes answers that should fail: a refusal" in page.text
+    assert "only forbid" in page.text
+    assert page.token
+    assert not Suite.objects.exists()
+
+
 def test_what_was_checked_is_imported_once_without_choosing_it_again(admin_client: Client) -> None:
     page = check(admin_client, BOTH)
 

@@ -130,6 +130,22 @@ def test_a_dry_run_reports_changes_and_writes_nothing(client: APIClient) -> None
     assert Suite.objects.get().trials == 2
 
 
+def test_a_dry_run_warns_of_checks_that_cannot_fail(client: APIClient) -> None:
+    turn = "{user: Where is my order, assertions: [{type: contains, value: ere}]}"
+    blind = f"suite: Q\nslug: q\nagent: shop\ncases:\n  - {{name: a, turns: [{turn}]}}\n"
+    guard = blind.replace("{type: contains", "{type: not_contains").replace("slug: q", "slug: r")
+    files = [{"path": "q.suite.yaml", "content": blind.replace("ere", "e")}]
+    files += [{"path": "r.suite.yaml", "content": guard}, *IN_JSON["files"][:-1]]
+
+    warnings = post(client, {"files": files}, "?dry_run=true").json()["warnings"]
+
+    told = {(one["path"], one["keys"]) for one in warnings if "pass" in one["message"]}
+    assert told == {
+        ("q.suite.yaml", "cases[0].turns[0].assertions[0].value"),
+        ("r.suite.yaml", "cases"),
+    }
+
+
 def test_warnings_and_losses_have_their_places(client: APIClient) -> None:
     quiet = "suite: Q\nslug: q\nagent: shop\ncases:\n  - {name: a, turns: [{user: Hi}]}\n"
     lobu = (
