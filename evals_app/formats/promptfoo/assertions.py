@@ -24,6 +24,7 @@ from evals_app.formats.promptfoo.checks import (
     require_same_result,
 )
 from evals_app.formats.promptfoo.providers import embedder_of, judge_of
+from evals_app.formats.promptfoo.redteam import PREFIX, criteria_of
 from evals_app.formats.promptfoo.shapes import Assertion
 from evals_app.formats.promptfoo.source import ProjectSpot, is_data, is_file, is_program
 from evals_app.formats.promptfoo.templates import NunjucksTemplate, Vars
@@ -43,6 +44,11 @@ _PLACE = re.compile(
 # Changes that many checks can do without, such as output.trim().
 _CALLS: Mapping[Change, str] = {"trimmed": ".trim(", "in lower case": ".toLowerCase("}
 _CHANGES = re.compile(r"\s*(?:return\s+)?output((?:\s*\.(?:trim|toLowerCase)\(\s*\))+)\s*;?\s*")
+_ATTACKED = (
+    "promptfoo grades this attack by a prompt of its own. Here a judge decides by what the file says of the "
+    "attack: its goal, policy or kind of harm, and the purpose of the agent."
+)
+_NO_GOAL = "The file does not say what would be wrong. Write a `goal` into the metadata of the test, or ask a judge: llm-rubric."
 _TRANSFORMED = "It checks a reply that code has transformed, and code does not run here."
 
 
@@ -64,6 +70,7 @@ class AssertionContext:
     grader: ProjectSpot | None
     templates: Mapping[str, Any]
     by_score: bool
+    metadata: Mapping[str, Any]
 
 
 def read_checks(
@@ -143,19 +150,23 @@ def _weight_of(spot: ProjectSpot) -> float:
 
 def _checks(spot: ProjectSpot, written: Assertion, setting: AssertionContext) -> list[Json]:
     kind = str(written.type).removeprefix(_NOT)
-    if kind not in CHECKS and kind not in LOST and not kind.startswith("promptfoo:"):
+    attacked = criteria_of(written.value, setting.metadata) if kind.startswith(PREFIX) else None
+    if attacked is not None:
+        spot.say(_ATTACKED, level="guess")
+        kind = "llm-rubric"
+    elif kind not in CHECKS and kind not in LOST and not kind.startswith(PREFIX):
         hint = near(kind, TYPES)
         raise WrongError(f"Unknown assertion {kind!r}.{hint} Known: {', '.join(TYPES)}.")
     if kind not in CHECKS:
-        raise NoEquivalentError(LOST.get(kind, JUDGE))
+        raise NoEquivalentError(LOST.get(kind, _NO_GOAL if kind.startswith(PREFIX) else JUDGE))
     if written.context_transform is not None:
         message = f"{NO_CODE} The results of the agent's tools are its context."
         spot.at("contextTransform").lose(message)
     place, changes = (None, frozenset[Change]()) if kind in NOT_TEXT else _read(written, setting)
     asserted = FilledAssertion(
         kind,
-        inverse=str(written.type) != kind,
-        value=_value(spot, setting.values, kind),
+        inverse=str(written.type).startswith(_NOT),
+        value=_value(spot, setting.values, kind) if attacked is None else attacked,
         threshold=written.threshold,
         place=place,
         changes=changes,

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from evals_app.engine.specs.files import is_shown_as_it_is, media_type
+from evals_app.formats.promptfoo.redteam import CRITERIA, PREFIX, is_attacker
 from evals_app.formats.promptfoo.rows import as_test
 from evals_app.formats.promptfoo.shapes import Scenario, Test
 from evals_app.formats.promptfoo.source import ProjectSpot, is_data, is_file
@@ -14,6 +15,12 @@ from evals_app.formats.promptfoo.templates import NunjucksTemplate, compose_vari
 
 _MAX_COMBINATIONS = 1_000
 _NAME_CHARS = 120
+_TAG_CHARS = 200
+_OTHER_AGENT = "A suite tests one agent. Put this test into its own suite."
+_ATTACKER = (
+    "A model would vary this attack while it talks to the agent, which does not happen here. The "
+    "agent receives the attack as it is written."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +65,45 @@ class ExpandedTest:
     def tags(self) -> list[str]:
         """Return its metadata as tags, in the words of promptfoo's filter: category=math."""
         return [
-            f"{key}={text_of(item)}"
-            for key, value in self._metadata.items()
-            for item in (value if isinstance(value, list) else [value])
-            if isinstance(item, str | int | float) and key != "conversationId"
+            tag for key, value in self._description() for tag in _tags(key, value) if _fits(tag)
         ]
+
+    def tell_untagged(self) -> None:
+        """Report metadata that does not become a tag, where it is written."""
+        for key, value in self._description():
+            tags = _tags(key, value)
+            spot = next(
+                layer.spot.at("metadata", key)
+                for layer in reversed(self.layers)
+                if key in layer.says.metadata
+            )
+            if value and not tags:
+                spot.lose("Only texts and numbers become tags. This metadata is left out.")
+            elif not all(map(_fits, tags)):
+                spot.lose(f"A tag has up to {_TAG_CHARS} characters. This metadata is left out.")
+
+    def _description(self) -> Iterator[tuple[str, Any]]:
+        """Return the metadata that only describes the test."""
+        used = {"conversationId", *(CRITERIA if self._is_attack else ())}
+        yield from ((key, value) for key, value in self.metadata.items() if key not in used)
+
+    @property
+    def _is_attack(self) -> bool:
+        rows = (spot.value for spot in self.assertions)
+        types = (row.get("type") for row in rows if isinstance(row, dict))
+        return any(isinstance(name, str) and PREFIX in name for name in types)
 
     @property
     def conversation(self) -> object:
         """Name the conversation that it belongs to where a prompt repeats what was said before."""
-        named = self._metadata.get("conversationId")
+        named = self.metadata.get("conversationId")
         if any(layer.says.options.disable_conversation_var for layer in self.layers):
             return self.spot.document.path, self.spot.loc, self.name
         return self.spot.loc[:2] if named is None and self.spot.loc[:1] == ("scenarios",) else named
 
     @property
-    def _metadata(self) -> dict[str, object]:
+    def metadata(self) -> dict[str, Any]:
+        """Return what is said about it, in all places together."""
         merged: dict[str, object] = {}
         for layer in self.layers:
             merged |= layer.says.metadata
@@ -107,6 +137,16 @@ class ExpandedTest:
         return next((value for value in values if value is not None), None)
 
 
+def _tags(key: str, value: Any) -> list[str]:
+    """Write the texts and numbers of a value of metadata as tags."""
+    items = value if isinstance(value, list) else [value]
+    return [f"{key}={text_of(item)}" for item in items if isinstance(item, str | int | float)]
+
+
+def _fits(tag: str) -> bool:
+    return len(tag) <= _TAG_CHARS
+
+
 def is_meant(wanted: Sequence[str] | None, labels: Sequence[str]) -> bool:
     """Whether a filter (None: all) means one of these labels: exactly, as a group, with a star."""
     return wanted is None or any(
@@ -116,11 +156,16 @@ def is_meant(wanted: Sequence[str] | None, labels: Sequence[str]) -> bool:
     )
 
 
+def tests_of(config: ProjectSpot) -> ProjectSpot:
+    """Return the place of the tests: a file may be a list of them."""
+    return config if isinstance(config.value, list) else config.at("tests")
+
+
 def read_cases(config: ProjectSpot) -> list[ExpandedTest]:
     """Read all tests of a configuration, in its order; those that are invalid are reported."""
     spot = config.at("defaultTest")
     default = list(_layers(spot)) or [Layer(spot, Test())]
-    tests = [[*default, layer] for layer in _layers(config.at("tests"))]
+    tests = [[*default, layer] for layer in _layers(tests_of(config))]
     for spot in _entries(config.at("scenarios")):
         scenario = spot.part(Scenario)
         rows = list(_layers(spot.at("config"))) if scenario else []
@@ -134,8 +179,11 @@ def read_cases(config: ProjectSpot) -> list[ExpandedTest]:
 def _layers(spot: ProjectSpot) -> Iterator[Layer]:
     for entry in _entries(spot):
         says = entry.part(Test)
-        if says is not None:
-            yield Layer(entry, says)
+        if says is None:
+            continue
+        if says.provider is not None:
+            entry.at("provider").lose(_ATTACKER if is_attacker(says.provider) else _OTHER_AGENT)
+        yield Layer(entry, says)
 
 
 def _entries(spot: ProjectSpot) -> Iterator[ProjectSpot]:

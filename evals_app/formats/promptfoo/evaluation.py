@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.shapes import GENERIC, SourcePlaces, distinct_names, slug_of
 from evals_app.formats.promptfoo.assertions import AssertionContext, optional_key, read_checks
-from evals_app.formats.promptfoo.cases import ExpandedTest, is_meant, read_cases
+from evals_app.formats.promptfoo.cases import ExpandedTest, is_meant, read_cases, tests_of
 from evals_app.formats.promptfoo.prompts import FilledPrompt, PromptTemplate, read_prompts
 from evals_app.formats.promptfoo.providers import SuiteTarget, read_targets
 from evals_app.formats.promptfoo.shapes import Config, EvaluateOptions
@@ -47,8 +47,10 @@ class Evaluation:
         self._config = config
         self._options = config.evaluate_options or EvaluateOptions()
         self._targets = read_targets(root)
-        self._prompts = read_prompts(root.at("prompts"))
         self._cases = read_cases(root)
+        self._prompts = read_prompts(root.at("prompts"), [case.values for case in self._cases])
+        for case in self._cases:
+            case.tell_untagged()
         self._base = _base_name(root, config.description)
         self._agents: dict[str, Draft] = {}
         self._unasked: set[int] = set()  # cases that were reported
@@ -56,7 +58,7 @@ class Evaluation:
     def drafts(self) -> list[Draft]:
         """Return the agents and suites; what is wrong is reported to the project."""
         is_valid = self._root.project.base.is_valid
-        if self._root.at("tests").value is None and self._root.at("scenarios").value is None:
+        if tests_of(self._root).value is None and self._root.at("scenarios").value is None:
             self._root.say("There are no tests and no scenarios here, so there is nothing to run.")
         elif not self._cases and is_valid:
             self._refuse(self._root, "None of these tests can be read, so no suite is made.")
@@ -241,6 +243,7 @@ class Evaluation:
             grader=case.option("provider"),
             templates=self._config.assertion_templates,
             by_score=suite.threshold is not None,
+            metadata=case.metadata,
         )
         checks = [check for spot in case.assertions for check in read_checks(spot, setting)]
         for k, (_, spot) in enumerate(checks):

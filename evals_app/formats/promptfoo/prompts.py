@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -22,6 +22,10 @@ _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant"
 _ALL_OF_THEM = "systemMessage"
 DEFAULT = "{{prompt}}"
 _QUESTIONS = ("question", "query", "prompt", "input", "message", "user_input", "text")
+_NO_PROMPTS = (
+    "There are no prompts here. The agent is asked the variable that holds the question "
+    f"({', '.join(_QUESTIONS)}), else all variables."
+)
 # What was said in earlier tests, put before what is said now.
 _CONVERSATION = re.compile(
     r"\{%-?\s*for\s+(\w+)\s+in\s+_conversation\s*-?%\}(.*?)\{%-?\s*endfor\s*-?%\}", re.DOTALL
@@ -117,10 +121,16 @@ def _merge_speakers(chat: Sequence[ChatMessage], values: Vars) -> list[dict[str,
     return spoken
 
 
-def read_prompts(spot: ProjectSpot) -> list[PromptTemplate]:
-    """Read all prompts; those that cannot be read are reported and left out."""
+def read_prompts(spot: ProjectSpot, variables: Iterable[Vars]) -> list[PromptTemplate]:
+    """Read all prompts; those that cannot be read are reported and left out.
+
+    Without any, what is asked is in the `variables` of the tests.
+    """
     if spot.value is None:
-        return [_prompt(spot, "PromptTemplate", DEFAULT, ())]
+        if any("prompt" in values for values in variables):
+            return [_prompt(spot, "PromptTemplate", DEFAULT, ())]
+        spot.say(_NO_PROMPTS, level="guess")
+        return [_by_variable(spot, "PromptTemplate")]
     prompts: list[PromptTemplate] = []
     for entry in _entries(spot):
         for prompt in _read(entry, len(prompts) + 1):
@@ -183,8 +193,12 @@ def _of_program(entry: ProjectSpot, name: str, labels: tuple[str, ...]) -> Itera
         f"A program or a server generates this prompt. The agent {agent} is asked the variable "
         f"that holds the question ({', '.join(_QUESTIONS)}), else all variables."
     )
+    yield replace(_by_variable(entry, name), labels=labels)
+
+
+def _by_variable(spot: ProjectSpot, name: str) -> PromptTemplate:
     slug = slug_of(name, instead="prompt")
-    yield PromptTemplate(name, slug, labels, entry, NunjucksTemplate(""), None, by_program=True)
+    return PromptTemplate(name, slug, (), spot, NunjucksTemplate(""), None, by_program=True)
 
 
 def _of_files(entry: ProjectSpot, written: str, label: str | None) -> Iterator[PromptTemplate]:

@@ -70,7 +70,7 @@ class SuiteTarget:
 
 def read_targets(config: ProjectSpot) -> list[SuiteTarget]:
     """Read what is tested; a provider without an equal is the agent that the person named."""
-    key = "targets" if config.value.get("providers") is None else "providers"
+    key = "targets" if config.at("providers").value is None else "providers"
     targets = [target for spot in _entries(config.at(key)) if (target := _target(spot))]
     agent = config.project.base.around.agent
     if config.at(key).value is None:
@@ -237,6 +237,12 @@ def judge_of(spot: ProjectSpot) -> object:
         return f"scripted/{here}"
     if model is None:
         spot.lose("This cannot be a judge here. The judge of the suite or the site is used.")
+        return None
+    if model["provider"] not in spot.project.base.around.providers:
+        spot.lose(
+            f"There is no provider {model['provider']} here. The judge of the suite or the site is used. "
+            "Add a provider with this slug to be judged by this model."
+        )
         return None
     return (
         f"{model['provider']}/{model['name']}" if len(model) == len(("provider", "name")) else model

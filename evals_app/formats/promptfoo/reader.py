@@ -1,6 +1,6 @@
 """The promptfoo dialect: a `promptfooconfig.yaml` with prompts, providers and tests.
 
-Each provider becomes an agent, and each prompt that it is asked a suite, with a case for each test.
+A list of tests alone has neither. Each provider becomes an agent, and each prompt that it is asked a suite, with a case for each test.
 
 Source: the promptfoo documentation, https://www.promptfoo.dev/docs/configuration/reference/
 """
@@ -14,6 +14,7 @@ from evals_app.formats.promptfoo.evaluation import Evaluation
 from evals_app.formats.promptfoo.shapes import Config
 from evals_app.formats.promptfoo.source import PromptfooProject
 from evals_app.formats.reading.parsed_file import ParsedFile
+from evals_app.formats.reading.problems import count_alike
 
 
 def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
@@ -24,9 +25,11 @@ def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Dra
 
 def _read(document: ParsedFile, around: ReaderContext) -> Iterator[Draft]:
     project = PromptfooProject.of(document, around)
-    config = project.root.part(Config)
+    is_list = isinstance(document.data, list)
+    config = Config() if is_list else project.root.part(Config)
     drafts = [] if config is None else Evaluation(project.root, config).drafts()
     seen = set(project.base.problems)
+    project.base.problems = count_alike(project.base.problems)
     if seen:
         yield project.base.remarks("promptfoo")
     for draft in drafts:

@@ -160,10 +160,10 @@ class Test(PromptfooPart):
     metadata: dict[str, Any] = Field(default_factory=dict)
     prompts: list[str] | None = None
     providers: list[str] | None = None
+    provider: object = None
 
     lost = {
         "assertScoringFunction": _NO_CODE + " The score is the weighted mean of all checks.",
-        "provider": "A suite tests one agent. Put this test into its own suite.",
         "providerOutput": "Make a scripted agent that gives this reply.",
         "rubricPrompt": "Write what the judge should look at into the suite's judge_prompt.",
     }

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 from fixtures_app.ground import quoting
@@ -14,6 +14,7 @@ Loc = tuple[str | int, ...]
 Level = Literal["error", "warning", "loss", "guess"]
 
 _SHOWN = 80  # characters
+_FEW = 2  # places
 _HIDDEN = "***"
 
 # Words of a key under which someone may have put a secret instead of the name of its variable.
@@ -24,6 +25,7 @@ _SECRETIVE = {
 # Name and password in an address.
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _KEYS = re.compile(r"[\w-]+(?=[\"']?\s*[:=])")  # YAML, JSON and TOML
+_INDEX = re.compile(r"\[\d+\]")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -34,7 +36,7 @@ class Problem:
     `line` and `column` count from 1, 0 where the whole file is meant. `keys` is the path of keys,
     for example `cases[2].turns[0].user`; `value` what was found there, shortened.
     `checks` is how many checks are left out with a loss, as far as is known: 1 for tests that cannot
-    even be counted.
+    even be count_alike.
     """
 
     path: str
@@ -87,6 +89,28 @@ class FormatError(Exception):
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
     """Sort problems by their place."""
     return sorted(problems, key=lambda problem: (problem.path, problem.line, problem.column))
+
+
+def count_alike(problems: Iterable[Problem]) -> list[Problem]:
+    """Report what many places of a file lose in the same way once, with their number.
+
+    Their last key is the same; lost checks add up. A few are reported each in its place.
+    """
+    same: dict[object, list[Problem]] = {}
+    for problem in problems:
+        is_single = problem.level in {"error", "warning"}
+        key = _INDEX.sub("", problem.keys).rpartition(".")[2]
+        alike = (problem.path, problem.level, problem.message, key)
+        same.setdefault(problem if is_single else alike, []).append(problem)
+    reported: list[Problem] = []
+    for places in same.values():
+        if len(places) <= _FEW:
+            reported += places
+            continue
+        message = f"{places[0].message} This applies to {len(places):,} places in this file."
+        checks = sum(place.checks for place in places)
+        reported.append(replace(places[0], message=message, checks=checks))
+    return reported
 
 
 def keys_text(loc: Loc) -> str:
