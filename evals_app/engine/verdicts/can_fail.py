@@ -262,6 +262,8 @@ def _probe(
     passed = tuple(name for name, is_passed in results.items() if is_passed)
     telling = _telling(check, results)
     is_blind = len(telling) > (0 if _is_single(check) else 1) and telling <= set(passed)
+    # What passes a refusal and the answers to everything else is blind, whatever the question lacks.
+    is_blind = is_blind or {"refusal", "other_answer"} <= set(passed)
     sight: Sight = "blind" if is_blind else "weak" if passed else "sound"
     return replace(empty, sight=sight, tried=tuple(results), passed=passed)
 

@@ -95,7 +95,7 @@ BOTH = {"greetings.suite.yaml": SUITE, "echo.agent.yaml": AGENT}
 
 
 def test_checks_that_cannot_fail_are_named_before_anything_is_saved(admin_client: Client) -> None:
-    blind = SUITE.replace(b"value: Hello", b"value: e")
+    blind = SUITE.replace(b"value: Hello", b"value: h")
     guard = SUITE.replace(b"contains", b"not_contains").replace(b"greetings", b"guards")
 
     page = check(admin_client, BOTH | {"greetings.suite.yaml": blind, "g.suite.yaml": guard})

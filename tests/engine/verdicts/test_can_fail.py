@@ -163,6 +163,12 @@ def test_answers_of_other_cases_count_only_if_all_pass() -> None:
     assert result_of(check) == ("sound", ())
 
 
+def test_a_check_is_blind_though_a_short_question_fails_it() -> None:
+    check = {"type": "contains", "value": "e"}
+
+    assert result_of(check, user="Hi") == ("blind", ("refusal", "other_answer"))
+
+
 def test_a_check_that_another_case_has_too_may_pass_its_answer() -> None:
     turn = {"user": "?", "assertions": [{"type": "contains", "value": "Yours"}]}
     cases = [
