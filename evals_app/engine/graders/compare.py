@@ -68,7 +68,8 @@ class _Reading:
     view: View
     decimal: DecimalSign = "auto"
     is_fenced: bool = False
-    documents: dict[str, Any] = field(default_factory=dict)
+    # JSON by the name of what has it, and what was calculated by its words.
+    known: dict[str, Any] = field(default_factory=dict)
 
     def value(self, node: Any) -> Any:
         """Return the value of a node.
@@ -80,9 +81,12 @@ class _Reading:
             return node.value
         if isinstance(node, Place):
             return self._at(node)
+        if node.written in self.known:
+            return self.known[node.written]
         values = [self.value(arg) for arg in node.args]
         try:
-            return _apply(node.name, FUNCTIONS.get(node.name) or SIGNS[node.name], *values)
+            table = FUNCTIONS.get(node.name) or SIGNS[node.name]
+            return self.known.setdefault(node.written, _apply(node.name, table, *values))
         except TypeError as exc:
             shown = _with_values(node.args, values)
             raise _UnknownValueError(f"{shown}. {exc}", node) from None
@@ -133,14 +137,14 @@ class _Reading:
         return {tool: list(calls)}
 
     def _document(self, place: Place, text: str) -> Any:
-        if place.root not in self.documents:
+        if place.root not in self.known:
             try:
                 document = read_reply(text)
             except NotJsonError as exc:
                 raise _UnknownValueError(f"{_SUBJECTS[place.root]} {exc}", place) from None
-            self.documents[place.root] = document.value
+            self.known[place.root] = document.value
             self.is_fenced |= place.root == "reply" and document.is_fenced
-        return self.documents[place.root]
+        return self.known[place.root]
 
     def _follow(self, place: Place, value: object, steps: tuple[Any, ...], name: str) -> Any:
         """Follow a path; [*] gives the list of what the rest of it finds in each item."""
@@ -206,7 +210,7 @@ Expression = Annotated[str, BeforeValidator(_as_written), refuse_if(_problem)]
 
 
 class CompareValues(PlainGrader):
-    """Pass when two values compare as they must.
+    """Pass when one value, such as a sum, a date or a length, compares with another as chosen.
 
     Score 1 or 0. Each side is written as in a cell of a spreadsheet, without the `=`:
 

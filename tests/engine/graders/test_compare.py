@@ -1,5 +1,6 @@
 """Two values compared: what each side can say, what fails, and what is refused when it is written."""
 
+import time
 from typing import Any
 
 import pytest
@@ -223,6 +224,14 @@ def test_a_reply_may_be_fenced_and_one_without_json_says_so() -> None:
     assert (fenced.passed, fenced.details) == (True, {"is_fenced": True})
     assert prose.passed is False
     assert "It is one." in prose.reason
+
+
+def test_what_is_written_often_is_calculated_once() -> None:
+    many = view_of("9 x " * 40_000)
+    started = time.process_time()
+
+    assert compare("+".join(["number(reply)"] * 20), "=", "180", many).passed is True
+    assert time.process_time() - started < 6  # 20 s if each is read again
 
 
 def test_calls_that_are_not_reported_are_unknown() -> None:

@@ -220,9 +220,10 @@ class _Parser:
                 args.append(Place("auto", TEXT, "decimal", ()))
             return self._call(known, tuple(args), begin)
         if known not in ROOTS:
-            problem = f"Unknown name {in_quotes(name)}.{near(name, (*ROOTS, *FUNCTIONS))}"
-            advice = f"Begin with {', '.join(ROOTS)} or a function ({', '.join(FUNCTIONS)})"
-            raise self._error(f"{problem} {advice}, or put a text in quotation marks.", begin)
+            kinds = FUNCTIONS if self._take("(") else ROOTS
+            meant = near(name, (*ROOTS, *FUNCTIONS))
+            advice = f'Known: {", ".join(kinds)}. Put a text in quotation marks: "{name}".'
+            raise self._error(f"Unknown name {in_quotes(name)}.{meant} {advice}", begin)
         read = tuple(map(_step, _STEPS.findall(steps)))
         if known == "today" and read:
             raise self._error("today is a date and has no parts.", begin)

@@ -150,12 +150,12 @@ def _number(text: Any, decimal: Any) -> Fraction:
     if not isinstance(text, str) or len(text) > MAX_TEXT_BYTES:
         raise ValueError(f"needs a text of up to {MAX_TEXT_BYTES:,} characters")
     found = find_numbers(in_plain_digits(text), decimal=decimal)
-    numbers = {number.value: number.text for number in found}
-    if len(numbers) > 1:
-        raise ValueError(f"is unclear: {in_quotes(text)} has several numbers")
-    if not numbers:
+    first = next(found, None)
+    if first is None:
         raise ValueError(f"has no value: {in_quotes(text)} has no number")
-    number: Fraction = from_json(next(iter(numbers)))
+    if any(other.value != first.value for other in found):
+        raise ValueError(f"is unclear: {in_quotes(text)} has several numbers")
+    number: Fraction = from_json(first.value)
     return number
 
 
