@@ -127,7 +127,7 @@ def test_nothing_is_guessed(left: str, comparison: str, right: object, shown: st
         pytest.param("lenght(reply)", "<", 9, "left", "Did you mean 'length'", id="function"),
         pytest.param("replay.total", "<", 9, "left", "Did you mean 'reply'", id="name"),
         pytest.param("1 + replay", "<", 9, "left", "Character 5, “replay”", id="place"),
-        pytest.param("reply.a", "=", "open", "right", "quotation marks", id="bare text"),
+        pytest.param("reply.a", "=", "open", "right", "Put a text", id="bare text"),
         pytest.param("reply.a", "=", "“open”", "right", "straight", id="typographic quotes"),
         pytest.param("reply.a", "=", '"open', "right", "not closed", id="open text"),
         pytest.param("=reply.a", "=", "1", "left", "Leave this sign out", id="as a formula"),
@@ -227,11 +227,11 @@ def test_a_reply_may_be_fenced_and_one_without_json_says_so() -> None:
 
 
 def test_what_is_written_often_is_calculated_once() -> None:
-    many = view_of("9 x " * 40_000)
+    many = view_of("9 x " * 10_000)
     started = time.process_time()
 
     assert compare("+".join(["number(reply)"] * 20), "=", "180", many).passed is True
-    assert time.process_time() - started < 6  # 20 s if each is read again
+    assert time.process_time() - started < 2  # several s if each is read again
 
 
 def test_calls_that_are_not_reported_are_unknown() -> None:

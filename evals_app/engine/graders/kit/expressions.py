@@ -221,7 +221,7 @@ class _Parser:
             return self._call(known, tuple(args), begin)
         if known not in ROOTS:
             kinds = FUNCTIONS if self._take("(") else ROOTS
-            meant = near(name, (*ROOTS, *FUNCTIONS))
+            meant = near(name, kinds)
             advice = f'Known: {", ".join(kinds)}. Put a text in quotation marks: "{name}".'
             raise self._error(f"Unknown name {in_quotes(name)}.{meant} {advice}", begin)
         read = tuple(map(_step, _STEPS.findall(steps)))
