@@ -1,6 +1,7 @@
 """The dialects: one row each."""
 
 from evals_app.formats import (
+    agent_skills,
     agentura,
     holodeck,
     lobu,
@@ -15,5 +16,15 @@ from evals_app.formats.dialect import Dialect
 # In the order in which people see them. The first one reads what might be of two.
 DIALECTS: dict[str, Dialect] = {
     package.DIALECT.name: package.DIALECT
-    for package in (tables, native, struere, agentura, holodeck, promptfoo, lobu, openai_evals)
+    for package in (
+        tables,
+        native,
+        struere,
+        agentura,
+        holodeck,
+        promptfoo,
+        lobu,
+        openai_evals,
+        agent_skills,
+    )
 }

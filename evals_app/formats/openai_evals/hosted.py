@@ -18,6 +18,7 @@ from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces, distinct_names, slug_of
 from evals_app.formats.foreign.spots import Spot
+from evals_app.formats.foreign.suites import agent_problem
 from evals_app.formats.foreign.words import MESSAGES, USER, plain
 from evals_app.formats.openai_evals.criteria import JudgeCriterion, model_of, read_criteria
 from evals_app.formats.openai_evals.items import DataItem, Origin, items_of
@@ -26,7 +27,6 @@ from evals_app.formats.openai_evals.shapes import Eval, Messages, Run
 from evals_app.formats.openai_evals.suites import (
     SampleCase,
     SampleSuite,
-    agent_problem,
     suite_draft,
 )
 from evals_app.formats.openai_evals.templates import Template, path_of, value_at
@@ -240,7 +240,7 @@ class _Suite:
                 (self.ran or self.spot).lose(own_prompt(named))
             return named, None
         if not model or self.ran is None:
-            self.spot.reading.problems.append(agent_problem(self.spot))
+            self.spot.reading.problems.append(agent_problem(self.spot.document, self.spot.loc))
             return "", None
         sampling = source.sampling_params if source else None
         slug = f"{self.slug}-{slug_of(model)}"[:_SLUG_CHARS].rstrip("-")

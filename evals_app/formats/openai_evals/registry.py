@@ -9,13 +9,13 @@ from evals_app.formats.foreign.draft import Draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.shapes import ReaderContext, slug_of
 from evals_app.formats.foreign.spots import Spot
+from evals_app.formats.foreign.suites import agent_problem
 from evals_app.formats.openai_evals.classes import INCLUDES, Grading, grading_of
 from evals_app.formats.openai_evals.parts import LostPartError, Missed, read_sibling
 from evals_app.formats.openai_evals.shapes import Alias, RegistryEntry
 from evals_app.formats.openai_evals.suites import (
     SampleCase,
     SampleSuite,
-    agent_problem,
     suite_draft,
 )
 from evals_app.formats.reading.json_lines import read_json_lines
@@ -141,7 +141,7 @@ def _suite_draft(rows: Spot, spot: Spot, grading: Grading, named: SampleSuite) -
     if not cases:
         raise LostPartError("None of its samples can be asked.")
     if not named.agent:
-        spot.reading.problems.append(agent_problem(spot))
+        spot.reading.problems.append(agent_problem(spot.document, spot.loc))
     elif any(case.chat.system for case in cases):
         spot.lose(own_prompt(named.agent))
     return suite_draft(replace(named, cases=cases), spot)

@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evals_app.engine.basics.template import escape_braces as with_backslashes
 from evals_app.formats.foreign.chats import INSTRUCTIONS, Chat
 from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.shapes import SourcePlaces, distinct_names
 from evals_app.formats.foreign.spots import Spot
-from evals_app.formats.reading.problems import Loc, NoAgent
+
+if TYPE_CHECKING:
+    from evals_app.formats.reading.problems import Loc
 
 Json = dict[str, Any]
-
-_NO_AGENT = "No agent is named. Choose the one to test with --agent."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,6 @@ class SampleSuite:
     description: str = ""
     # Whether the agent gets the system prompts case by case, or may.
     has_parameters: bool = True
-
-
-def agent_problem(spot: Spot) -> NoAgent:
-    """Return the problem that no agent is named."""
-    line, column = spot.document.place(spot.loc)
-    return NoAgent(spot.document.path, line, column, "", "", _NO_AGENT)
 
 
 def suite_draft(suite: SampleSuite, spot: Spot) -> Draft:

@@ -54,7 +54,8 @@ a time.
 Files of other systems are read directly: tables ([spreadsheets](spreadsheets.md)) and projects
 of [Struere](coming-from-struere.md), [Agentura](coming-from-agentura.md),
 [Lobu](coming-from-lobu.md), [HoloDeck](coming-from-holodeck.md),
-[promptfoo](coming-from-promptfoo.md) and [OpenAI Evals](coming-from-openai-evals.md). Their defaults are written out on
+[promptfoo](coming-from-promptfoo.md), [OpenAI Evals](coming-from-openai-evals.md) and
+[Agent Skills](coming-from-agent-skills.md). Their defaults are written out on
 import, so that an export shows them.
 
 Assertions have a page of their own: [assertions](assertions.md). [Your own agent](own-agents.md) describes

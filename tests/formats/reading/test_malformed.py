@@ -140,6 +140,18 @@ TABLE: Any = [
     {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}]},
     {"input": {"question": "x"}, "expected_output": {"a": "b"}, "check": "number"},
 ]
+AGENT_SKILLS = {
+    "skill_name": "reader",
+    "evals": [
+        {
+            "id": 1,
+            "prompt": "Add up.",
+            "expected_output": "A total",
+            "files": ["a.txt"],
+            "expectations": ["It adds up"],
+        }
+    ],
+}
 METRICS = (*(holodeck.NUMERIC, holodeck.EQUALITY, holodeck.GEVAL, holodeck.RAG, holodeck.BEFORE),)
 HOLODECK = {
     "whole": holodeck.WHOLE,
@@ -171,6 +183,7 @@ HOLODECK = {
             id="Lobu",
         ),
         pytest.param("lobu", None, {"lobu.toml": LOBU_TOML}, id="lobu.toml"),
+        ("agent-skills", "desk", {"evals/evals.json": AGENT_SKILLS}),
         *(
             pytest.param(
                 "holodeck",
