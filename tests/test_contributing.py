@@ -226,7 +226,7 @@ def test_a_question_becomes_a_case() -> None:
             "| Evolvable |",
             "| Quiz: `quiz.yaml` | [docs/coming-from-quiz.md](docs/coming-from-quiz.md) |\n",
         ),
-        ("docs/README.md", "32. [From Evolvable]", "32. [From Quiz](coming-from-quiz.md)\n"),
+        ("docs/README.md", "\n## Automate and operate", "32. [From Quiz](coming-from-quiz.md)\n"),
         ("evals_app/reports/reference/files.py", "[Lobu](", "[Quiz](coming-from-quiz.md), "),
         (
             "tests/formats/reading/test_malformed.py",

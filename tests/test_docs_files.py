@@ -15,6 +15,10 @@ _BLOCK = re.compile(r"(?ms)^ *```(yaml|csv|json|jsonl|toml)\n(.*?)^ *```")
 
 # By page: the files, each with its first line, and the agent that is chosen in the import.
 FILES: dict[str, tuple[str | None, dict[str, str]]] = {
+    "beside-files.md": (
+        None,
+        {"name: Desk": "agent.yaml", "judge_model: anthropic": "agent.evalwell.yaml"},
+    ),
     "coming-from-evolvable.md": (
         "shop",
         {

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from evals_app.formats.dialect import rows_under
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.foreign.draft import KINDS, Kind
+from evals_app.formats.foreign.sidecar import is_sidecar, sidecars_among
 from evals_app.formats.foreign.words import rows_place
 
 # What to send instead of a table that is not read here.
@@ -46,13 +47,17 @@ EXPECTED = _expectation()
 
 def is_eval_file(path: str) -> bool:
     """Whether a file found in a folder is one to import, by its name."""
-    return any(dialect.finds(path) for dialect in DIALECTS.values())
+    return not is_sidecar(path) and any(dialect.finds(path) for dialect in DIALECTS.values())
 
 
 def eval_files(paths: Iterable[str]) -> list[str]:
-    """Return the files to import among those of a folder: if none is an eval file, its tables."""
+    """Return the files to import among those of a folder: if none is an eval file, its tables.
+
+    What is written beside them comes with them.
+    """
     files = list(paths)
-    return list(filter(is_eval_file, files)) or list(filter(is_table, files))
+    found = list(filter(is_eval_file, files)) or list(filter(is_table, files))
+    return found + sidecars_among(files, found)
 
 
 def has_own_suffix(path: str) -> bool:

@@ -52,8 +52,10 @@ from evals_app.formats.foreign.draft import (
     parts_that_cannot_fail,
     unchecked_cases,
 )
+from evals_app.formats.foreign.kept import with_choices
 from evals_app.formats.foreign.losses import Losses, losses_in, losses_of_suites
 from evals_app.formats.foreign.shapes import NO_CHOICES, ReaderContext, TableChoices
+from evals_app.formats.foreign.sidecar import is_sidecar, with_sidecars
 from evals_app.formats.lobu import agent_of
 from evals_app.formats.native import read_native
 from evals_app.formats.reading.json_lines import read_json_lines
@@ -96,6 +98,8 @@ class Located(Generic[S]):
     path: str
     line: int
     losses: Losses = Losses()  # noqa: RUF009 - frozen
+    # Whether it is a suite of which the site keeps what its file does not say.
+    keeps_choices: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,8 @@ def read_files(
     unread: dict[Kind, list[str]] = {}
     given = {file.path: file.content for file in files if isinstance(file, SourceFile)}
     attached = AttachedFiles(given, find, find_paths, known.size_of)
-    read = _classify(files, dialect, problems, unread)
+    evals = [file for file in files if not is_sidecar(file.path)]
+    read = _classify(evals, dialect, problems, unread)
     around = ReaderContext(
         attached,
         agent,
@@ -165,13 +170,24 @@ def read_files(
         agents=frozenset({*known.agents, *_slugs(read, "agent"), *unread.get("agent", ())}),
         providers=frozenset({*known.providers, *_slugs(read, "provider")}),
         fixtures={file.document.path: file.slug for file in read if file.kind == "fixture"},
-        fixtures_of=known.fixtures_of,
+        fixtures_of=lambda suite: known.chosen(suite).get("fixtures", ()),
         root=root,
         tables=tables,
     )
-    drafts = list(map(attached.attach, _limit_drafts(_drafts(read, around))))
+    drafts, wrong = with_sidecars(
+        list(_limit_drafts(_drafts(read, around))),
+        [file.path for file in files],
+        {problem.path for problem in problems},
+        attached,
+    )
+    problems += wrong
+    drafts = list(map(attached.attach, drafts))
     # What another file names is a part of that, even if it looks like an eval file.
-    drafts = [draft for draft in drafts if draft.document.path not in attached.claimed]
+    drafts = [
+        with_choices(draft, known.chosen)
+        for draft in drafts
+        if draft.document.path not in attached.claimed
+    ]
     problems = [problem for problem in problems if problem.path not in attached.claimed]
     types, compared = _compare(drafts, known, unread)
     problems = list(dict.fromkeys([*problems, *compared]))  # several suites may read one file
@@ -396,7 +412,8 @@ def _locate_specs(drafts: Sequence[Draft], model: type[S]) -> Iterator[Located[S
     for draft in drafts:
         if isinstance(draft.spec, model):
             begin = draft.place((), "", value="")
-            yield Located(draft.spec, begin.path, begin.line)
+            keeps = draft.kind == "suite" and draft.dialect != "native"
+            yield Located(draft.spec, begin.path, begin.line, keeps_choices=keeps)
 
 
 def _located_type(declared: DeclaredType) -> Located[EntityTypeSpec]:

@@ -44,7 +44,7 @@ def mark_of(entry: Compared[Any], imported_at: datetime | None) -> dict[str, Any
     """Return the columns by which later edits of an imported row are recognised."""
     if imported_at is None:
         return {}
-    return {"imported_digest": entry.digest, "imported_at": imported_at}
+    return {"imported_digest": entry.mark, "imported_at": imported_at}
 
 
 def _upsert(model: type[M], rows: Sequence[dict[str, object]], *, by: Sequence[str]) -> list[M]:
@@ -66,8 +66,8 @@ def _mark_unchanged(
 ) -> None:
     rows = []
     for entry in entries:
-        if entry.what == "unchanged" and imported_at and entry.row.imported_digest != entry.digest:
-            entry.row.imported_digest, entry.row.imported_at = entry.digest, imported_at
+        if entry.what == "unchanged" and imported_at and entry.row.imported_digest != entry.mark:
+            entry.row.imported_digest, entry.row.imported_at = entry.mark, imported_at
             rows.append(entry.row)
     manager = model._default_manager  # noqa: SLF001 - how Django names it
     manager.bulk_update(rows, ["imported_digest", "imported_at"], batch_size=BATCH)

@@ -281,7 +281,7 @@ def _rules(entry: SuiteEntry, rubric: str, *, max_score_drop: float | None) -> d
         case JudgedSuite():
             question = {"criteria": rubric, "scale": "0-1", "votes": entry.votes}
             checks.append({"type": "llm_judge", **question, "threshold": least})
-            more["judge_model"] = entry.judge_model
+            more |= {"judge_model": entry.judge_model} if entry.judge_model else {}
         case PerformanceSuite():
             if entry.max_ms is not None:
                 checks.append({"type": "latency", "max_ms": entry.max_ms})

@@ -29,8 +29,8 @@ class ExistingObjects:
 
     `agents` gives each agent's driver, `abilities` what each may call, `entity_types` each type's
     JSON Schema. `contents_of` returns what checks may name of a fixture. `size_of` returns how
-    many bytes the stored content of a SHA-256 has; None if there is none. `fixtures_of` returns
-    which fixtures the suite of a slug has. `hidden` are the kinds of which the person who imports may see
+    many bytes the stored content of a SHA-256 has; None if there is none. `chosen` returns
+    the fixtures and the judge of the suite of a slug, as far as it has any. `hidden` are the kinds of which the person who imports may see
     nothing: no message repeats their names or what they contain. With `only_reads` nothing is to be
     saved: what does not fit is a warning then, as what a file refers to may exist elsewhere.
     """
@@ -43,7 +43,7 @@ class ExistingObjects:
     providers: frozenset[str] = frozenset(PROVIDER_KINDS) - {"azure_openai"}
     contents_of: Callable[[str], FixtureContents | None] = lambda _: None
     size_of: Callable[[str], int | None] = lambda _: None
-    fixtures_of: Callable[[str], Sequence[str]] = lambda _: ()
+    chosen: Callable[[str], Mapping[str, Any]] = lambda _: {}
     hidden: frozenset[str] = frozenset()
     only_reads: bool = False
 

@@ -1,8 +1,10 @@
 """What a reader makes of one file, before files are compared with each other."""
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -36,6 +38,9 @@ TOO_MANY_PARTS = (
 _OURS: frozenset[str] = frozenset({"native", "table"})
 # They have a list of cases; in the others cases come from elsewhere, and they say so themselves.
 _SAY_CASES: frozenset[str] = frozenset({"native", "struere"})
+# The end of the name of a file beside another one, with what that cannot say.
+SIDECAR = ".evalwell.yaml"
+_SET = re.compile(r"\bSet (\w+)")
 # Above this a worker gives a conversation up.
 MAX_CASE_S = 1500
 
@@ -57,7 +62,8 @@ class Draft:
     """One object of a file: its spec if it is valid, and what it refers to even if it is not.
 
     `data` is the object in our words, of which the spec is made. `place` makes a Problem for a
-    place in it, in the words and lines of the file where it was written.
+    place in it, in the words and lines of the file where it was written. `unsaid` are keys of
+    `data` that the file does not set: the reader took what its system would take.
     """
 
     kind: Kind
@@ -68,6 +74,7 @@ class Draft:
     references: tuple[DraftReference, ...] = ()
     problems: tuple[Problem, ...] = ()
     place: Callable[..., Problem] = field(repr=False, default=ParsedFile.problem)
+    unsaid: frozenset[str] = frozenset()
 
     @property
     def slug(self) -> str | None:
@@ -109,7 +116,8 @@ def make_draft(
         return Draft(kind, dialect, document, data, None, (), (problem,), put)
     spec, problems = validate_part(MODELS[kind], data, document, place=place)
     if isinstance(spec, SuiteSpec):
-        problems += suite_warnings(spec, put)
+        beside = "" if dialect == "native" else sidecar_of(document.path)
+        problems += suite_warnings(spec, put, beside)
         problems += suite_advice(spec, put) if dialect == "native" else ()
     if isinstance(spec, ScriptedAgent):
         rule, message = spec.unreached_rules()
@@ -300,10 +308,18 @@ def as_informational(draft: Draft) -> Draft:
     return replace(draft, spec=draft.spec.as_informational())
 
 
-def suite_warnings(suite: SuiteSpec, place: MakeProblem) -> Iterator[Problem]:
-    """Return warnings about what is allowed in a suite but probably not intended."""
+def sidecar_of(path: str) -> str:
+    """Return the path of what may be written beside a file."""
+    return f"{PurePosixPath(path).with_suffix('')}{SIDECAR}"
+
+
+def suite_warnings(suite: SuiteSpec, place: MakeProblem, beside: str = "") -> Iterator[Problem]:
+    """Return warnings about what is allowed in a suite but probably not intended.
+
+    `beside` is where options are written that the file of the suite does not know.
+    """
     for assertion, loc in placed_assertions(suite):
-        yield from _assertion_warnings(assertion, loc, place)
+        yield from _assertion_warnings(assertion, loc, place, beside)
     yield from _warn_of_heavy_checks(suite, place)
     yield from _statements_sent(suite, place)
     for c, case in enumerate(suite.cases):
@@ -313,8 +329,9 @@ def suite_warnings(suite: SuiteSpec, place: MakeProblem) -> Iterator[Problem]:
             yield place((*here, *loc), message, level="warning")
         for t, turn in enumerate(case.turns):
             there: Loc = (*here, "turns", t)
-            for _, message in missed_by_expected(turn.expected, suite.assertions_for(turn)):
-                yield place((*there, "expected"), message, level="warning")
+            for check, message in missed_by_expected(turn.expected, suite.assertions_for(turn)):
+                said = _with_place(message, check, beside)
+                yield place((*there, "expected"), said, level="warning")
         if problem := case.unreachable_time():
             yield place((*here, "limits", "max_time_ms"), problem, level="warning")
         if (longest := case.turn_timeout_s * len(case.turns)) > MAX_CASE_S:
@@ -392,9 +409,18 @@ def suite_advice(suite: SuiteSpec, place: MakeProblem) -> Iterator[Problem]:
 
 
 def _assertion_warnings(
-    assertion: AssertionSpec, loc: Loc, place: MakeProblem
+    assertion: AssertionSpec, loc: Loc, place: MakeProblem, beside: str
 ) -> Iterator[Problem]:
     key = "args" if getattr(assertion.grader, "args", None) else "value"
     is_written = getattr(assertion.grader, key, None) is not None
     for message in assertion.grader.warnings():
-        yield place((*loc, key) if is_written else loc, message, level="warning")
+        said = _with_place(message, assertion, beside)
+        yield place((*loc, key) if is_written else loc, said, level="warning")
+
+
+def _with_place(message: str, check: AssertionSpec, beside: str) -> str:
+    """Add to advice about an option where it is written, if the file of the check does not know it."""
+    options = type(check.grader).model_fields
+    if not beside or not any(name in options for name in _SET.findall(message)):
+        return message
+    return f"{message} Write it in {PurePosixPath(beside).name}, next to this file."

@@ -108,7 +108,9 @@ def _suite(
         "cases": cases,
         **_how_to_run(source, file, places, cases),
     }
-    return make_draft("suite", "holodeck", document, data, place=places)
+    draft = make_draft("suite", "holodeck", document, data, place=places)
+    says_judge = source.value(("evaluations", "model")) not in (None, [])
+    return draft if says_judge else replace(draft, unsaid=frozenset({"judge_model"}))
 
 
 def _judge(

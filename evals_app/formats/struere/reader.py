@@ -16,6 +16,7 @@ from evals_app.formats.foreign.draft import (
     model_references,
     repeated_names,
     rows,
+    sidecar_of,
     suite_warnings,
     surprises,
     validate_part,
@@ -91,8 +92,11 @@ def read_suite(
     problems += surprises(document, Suite)
     if isinstance(spec, SuiteSpec):
         linted = {problem.keys for problem in lint.problems}
+        beside = sidecar_of(document.path)
         # The lint and the grader may see the same pattern.
-        problems += (item for item in suite_warnings(spec, place) if item.keys not in linted)
+        problems += (
+            item for item in suite_warnings(spec, place, beside) if item.keys not in linted
+        )
         problems += _channel_warnings(spec, place)
         if kept:
             message = (
@@ -101,7 +105,11 @@ def read_suite(
             )
             problems.append(document.problem(("slug",), message, level="warning"))
     references = tuple(_references(data)) if isinstance(data, dict) else ()
-    return Draft("suite", "struere", document, data, spec, references, tuple(problems), place)
+    says_judge = isinstance(data, dict) and "judgeModel" in data
+    unsaid = frozenset() if says_judge else frozenset({"judge_model"})
+    return Draft(
+        "suite", "struere", document, data, spec, references, tuple(problems), place, unsaid
+    )
 
 
 def read_fixture(document: ParsedFile) -> Draft:

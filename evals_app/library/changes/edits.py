@@ -36,7 +36,7 @@ def edit_of(entry: Compared[Any]) -> LastEdit | None:
     if row is None or entry.what != "updated":
         return None
     is_comparable = "" not in {row.imported_digest, entry.digest_before}
-    if is_comparable and entry.digest_before == row.imported_digest:
+    if is_comparable and row.imported_digest in entry.marks_before:
         return None
     last = _last_entry(row)
     if last is None:

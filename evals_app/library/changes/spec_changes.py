@@ -1,7 +1,7 @@
 """Compare specs with rows: what saving would change."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
+from evals_app.formats.foreign.kept import KEPT
 from evals_app.formats.snapshots.key_differences import KeyDifference, differences
 from evals_app.models import Case, Suite
 from evals_app.models.authored.suites import cases_of
@@ -50,12 +51,17 @@ def digest_of(spec: BaseModel) -> str:
     return hashlib.sha256(_content(spec).encode()).hexdigest()
 
 
-def _digest_of_suite(spec: SuiteSpec, cases: Iterable[str]) -> str:
-    """Return the digest of a suite from those of its cases, which may be too many for memory."""
-    whole = hashlib.sha256()
+def _digest_of_suite(spec: SuiteSpec, cases: Iterable[str], *, but: Collection[str] = ()) -> str:
+    """Return the digest of a suite, `but` for some keys, from those of its cases.
+
+    The cases may be too many for memory.
+    """
+    # Without keys it never equals the whole: a suite may have nothing there.
+    whole = hashlib.sha256(" ".join(but).encode())
+    parts = SuiteSpec.model_fields.keys() - set(but)
     for digest in cases:
         whole.update(digest.encode())
-    whole.update(_content(spec.model_copy(update={"cases": []})).encode())
+    whole.update(_content(spec.model_copy(update={"cases": []}), parts).encode())
     return whole.hexdigest()
 
 
@@ -73,7 +79,8 @@ class Compared(Generic[S]):
     """A spec, the row of the same slug if there is one, and what saving would do.
 
     The digest of a row that no longer validates is empty. `details` are the differences, if
-    requested, and `cases` those of a stored suite.
+    requested, and `cases` those of a stored suite. `unmarked` are digests, new and stored, without
+    what people choose on the site and imports keep; empty where there is no such thing.
     """
 
     spec: S
@@ -83,6 +90,17 @@ class Compared(Generic[S]):
     digest_before: str
     details: Sequence[KeyDifference] = ()
     cases: Mapping[str, StoredCase] = field(default_factory=dict, repr=False)
+    unmarked: tuple[str, str] = ("", "")
+
+    @property
+    def mark(self) -> str:
+        """What an import remembers of the row, to notice edits."""
+        return self.unmarked[0] or self.digest
+
+    @property
+    def marks_before(self) -> set[str]:
+        """The marks by which the stored row would be as an import wrote it."""
+        return {self.digest_before, self.unmarked[1]}
 
     @classmethod
     def of(
@@ -92,6 +110,8 @@ class Compared(Generic[S]):
         digests: tuple[str, str],
         details: Sequence[KeyDifference] | None = None,
         cases: Mapping[str, StoredCase] = MappingProxyType({}),
+        *,
+        unmarked: tuple[str, str] = ("", ""),
     ) -> Self:
         # An import brings back what is archived.
         is_archived = getattr(row, "archived_at", None) is not None
@@ -99,7 +119,7 @@ class Compared(Generic[S]):
         what: Saved = "created" if row is None else "unchanged" if is_same else "updated"
         if details is not None and is_archived:
             details = [KeyDifference("archived", "true", "false"), *details]
-        return cls(spec, row, what, *digests, details or (), cases)
+        return cls(spec, row, what, *digests, details or (), cases, unmarked)
 
 
 def compare_specs(
@@ -119,30 +139,45 @@ def compare_specs(
 
 
 def compare_suites(
-    specs: Sequence[SuiteSpec], *, in_detail: bool = False
+    specs: Sequence[SuiteSpec], *, in_detail: bool = False, keeping: Collection[str] = ()
 ) -> list[Compared[SuiteSpec]]:
-    """Compare suites with what is stored, a few cases at a time."""
+    """Compare suites with what is stored, a few cases at a time.
+
+    `keeping` are the slugs of those that keep what is chosen on the site.
+    """
     rows = Suite.objects.with_head().filter(slug__in=_slugs(specs)).order_by("pk")
     by_slug = {spec.slug: spec for spec in specs}
     stored = {row.slug: row for row in rows}
     pairs: dict[int | None, _ComparedSuite] = {
-        row.pk: _ComparedSuite(row, by_slug[row.slug], in_detail=in_detail) for row in rows
+        row.pk: _ComparedSuite(
+            row, by_slug[row.slug], in_detail=in_detail, keeps=row.slug in keeping
+        )
+        for row in rows
     }
     for case in cases_of(list(rows)):
         pairs[case.suite_id].take(case)
     return [
         pairs[stored[spec.slug].pk].result()
         if spec.slug in stored
-        else Compared.of(spec, None, (digest_of(spec), ""))
+        else Compared.of(
+            spec,
+            None,
+            (digest_of(spec), ""),
+            unmarked=(_unmarked(spec) if spec.slug in keeping else "", ""),
+        )
         for spec in specs
     ]
+
+
+def _unmarked(spec: SuiteSpec) -> str:
+    return _digest_of_suite(spec, map(digest_of, spec.cases), but=KEPT)
 
 
 class _ComparedSuite:
     """Compares a stored suite with a spec while its cases come one by one."""
 
-    def __init__(self, row: Suite, spec: SuiteSpec, *, in_detail: bool) -> None:
-        self._row, self._spec, self._in_detail = row, spec, in_detail
+    def __init__(self, row: Suite, spec: SuiteSpec, *, in_detail: bool, keeps: bool) -> None:
+        self._row, self._spec, self._in_detail, self._keeps = row, spec, in_detail, keeps
         self._head: SuiteSpec | None = None
         with suppress(ValidationError):
             self._head = SuiteSpec.model_validate(row.head_mapping(), context=FROZEN)
@@ -165,11 +200,19 @@ class _ComparedSuite:
             self._details += differences(before, spec, ("cases", row.name))
 
     def result(self) -> Compared[SuiteSpec]:
-        digest = _digest_of_suite(self._spec, (digest for _, digest in self._wanted.values()))
+        wanted = [digest for _, digest in self._wanted.values()]
+        digest = _digest_of_suite(self._spec, wanted)
+        mark = _digest_of_suite(self._spec, wanted, but=KEPT) if self._keeps else ""
         if self._head is None or not self._is_sound:
-            return Compared.of(self._spec, self._row, (digest, ""), None, self._stored)
-        before = _digest_of_suite(self._head, self._digests)
-        return Compared.of(self._spec, self._row, (digest, before), self._all(), self._stored)
+            digests = (digest, "")
+            return Compared.of(
+                self._spec, self._row, digests, None, self._stored, unmarked=(mark, "")
+            )
+        digests = (digest, _digest_of_suite(self._head, self._digests))
+        marks = (mark, _digest_of_suite(self._head, self._digests, but=KEPT))
+        return Compared.of(
+            self._spec, self._row, digests, self._all(), self._stored, unmarked=marks
+        )
 
     def _all(self) -> list[KeyDifference] | None:
         if not self._in_detail:

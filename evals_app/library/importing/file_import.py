@@ -38,6 +38,7 @@ from evals_app.library.importing.rights import EVERYTHING, Rights
 from evals_app.library.importing.sources import Sources, is_same_file, other_source
 from evals_app.library.saving import SuiteWriting, mark_of, write_agents, write_providers
 from evals_app.models import Agent, Attachment, Provider, Suite
+from evals_app.models.authored.mapping import model_reference
 from evals_app.models.fields.concurrency import one_moment
 from fixtures_app.ground.memory import pause_collection
 from fixtures_app.ground.words import near
@@ -139,10 +140,11 @@ def import_files(
     with _storing_errors_explained(), importing_within(_CODE_S):
         while True:
             known = _existing_objects(rights)
-            imported = _read(files, known, rights, reading)
+            chosen = functools.cache(_chosen_for)
+            imported = _read(files, known, rights, reading, chosen)
             with one_moment():
                 state = _state(imported)
-                if _existing_objects(rights) != known:
+                if _existing_objects(rights) != known or _has_changed(imported, chosen):
                     continue
                 prepared = _Prepared(
                     imported, sources, rights, is_edit=bool(edit), in_detail=dry_run
@@ -197,13 +199,14 @@ def _read(
     known: ExistingObjects,
     rights: Rights,
     reading: ReadOptions,
+    chosen: Callable[[str], Mapping[str, Any]] = lambda _: {},
 ) -> Imported:
     """Read files; code of the operator's is imported here, so nothing is locked."""
     reachable = dataclasses.replace(
         known,
         size_of=_stored_sizes(),
-        fixtures_of=_fixtures_of,
         contents_of=functools.cache(contents_of),
+        chosen=chosen,
     )
     imported = read_files(files, known=reachable, **reading)
     if "provider" not in rights.hidden_kinds():
@@ -321,7 +324,7 @@ class _Prepared:
         marked: dict[Kind, Any] = {"entity type": EntityType.objects, "fixture": Fixture.objects}
         for kind, rows in marked.items():
             for entry in self._entries[kind]:
-                is_marked = entry.row and entry.row.imported_digest == entry.digest
+                is_marked = entry.row and entry.row.imported_digest == entry.mark
                 if imported_at and not (entry.what == "unchanged" and is_marked):
                     rows.filter(slug=entry.spec.slug).update(**mark_of(entry, imported_at))
         write_providers(self._entries["provider"], imported_at)
@@ -344,7 +347,8 @@ def _compare(imported: Imported, *, in_detail: bool) -> dict[Kind, list[Compared
     # Entity types are compared and saved separately from fixtures.
     specs["fixture"] = [spec.model_copy(update={"entity_types": []}) for spec in specs["fixture"]]
     entries = {kind: compare_specs(rows[kind], specs[kind], in_detail=in_detail) for kind in rows}
-    return entries | {"suite": compare_suites(specs["suite"], in_detail=in_detail)}
+    keeping = {located.spec.slug for located in imported.suites if located.keeps_choices}
+    return entries | {"suite": compare_suites(specs["suite"], in_detail=in_detail, keeping=keeping)}
 
 
 def _kept_source(row: Suite | None, new: str) -> str:
@@ -462,9 +466,22 @@ def _existing_objects(rights: Rights) -> ExistingObjects:
     )
 
 
-def _fixtures_of(suite: str) -> list[str]:
-    slugs = Suite.objects.filter(slug=suite, fixtures__isnull=False).order_by("fixtures__slug")
-    return list(slugs.values_list("fixtures__slug", flat=True))
+def _has_changed(imported: Imported, chosen: Callable[[str], Mapping[str, Any]]) -> bool:
+    """Whether something else has been chosen for a suite since it was read."""
+    slugs = (located.spec.slug for located in imported.suites if located.keeps_choices)
+    return any(_chosen_for(slug) != chosen(slug) for slug in slugs)
+
+
+def _chosen_for(suite: str) -> dict[str, Any]:
+    """Return the judge and the fixtures of a suite, as far as it has any."""
+    rows = Suite.objects.filter(slug=suite).order_by("fixtures__slug")
+    chosen: dict[str, Any] = {}
+    for fixture, *judge in rows.values_list("fixtures__slug", "judge_model", "judge_settings"):
+        if fixture:
+            chosen.setdefault("fixtures", []).append(fixture)
+        if judge[0]:
+            chosen["judge_model"] = model_reference(*judge)
+    return chosen
 
 
 def _stored_sizes() -> Callable[[str], int | None]:

@@ -139,7 +139,9 @@ def test_slugs_are_the_same_wherever_the_import_began(root: str, path: str) -> N
     source = SourceFile(path, f"evals:\n{ACCURACY}{AGENT}".encode())
     dataset = DATASETS["evals/accuracy.jsonl"].encode()
 
-    imported = read_files([source], find=lambda _: dataset, root=root)
+    imported = read_files(
+        [source], find=lambda path: None if path.endswith(".evalwell.yaml") else dataset, root=root
+    )
 
     assert [item.spec.slug for item in imported.suites] == ["help-desk-accuracy"]
 
@@ -151,7 +153,9 @@ def test_long_names_give_a_slug_that_is_not_too_long() -> None:
     dataset = DATASETS["evals/accuracy.jsonl"].encode()
 
     imported = read_files(
-        [source], known=ExistingObjects(agents={"f" * 60: ""}), find=lambda _: dataset
+        [source],
+        known=ExistingObjects(agents={"f" * 60: ""}),
+        find=lambda path: None if path.endswith(".evalwell.yaml") else dataset,
     )
 
     slug = imported.suites[0].spec.slug

@@ -61,7 +61,7 @@ def test_an_error_in_cases_that_two_agents_share_is_reported_once() -> None:
     ]
 
     with pytest.raises(FormatError) as caught:
-        read_files(sources, known=KNOWN, agent="desk", find=lambda _: b"- {inputt: x}\n")
+        read_files(sources, known=KNOWN, agent="desk", find={"c.yaml": b"- {inputt: x}\n"}.get)
 
     assert [problem.keys for problem in caught.value.problems] == ["[0]", "[0].inputt"]
 

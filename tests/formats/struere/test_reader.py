@@ -297,7 +297,7 @@ def test_a_file_that_is_imported_alone_leaves_its_suite_the_fixtures_it_has() ->
     known = ExistingObjects(
         agents={"support": "model"},
         fixtures=frozenset({"shop"}),
-        fixtures_of=lambda slug: ["shop"] if slug == "minimal" else [],
+        chosen=lambda slug: {"fixtures": ["shop"]} if slug == "minimal" else {},
     )
     project = [
         SourceFile("evals/x.eval.yaml", (HEAD + REFUND_CASES).encode()),
