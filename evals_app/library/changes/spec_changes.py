@@ -163,13 +163,13 @@ def compare_suites(
             spec,
             None,
             (digest_of(spec), ""),
-            unmarked=(_unmarked(spec) if spec.slug in keeping else "", ""),
+            unmarked=(_mark_of(spec) if spec.slug in keeping else "", ""),
         )
         for spec in specs
     ]
 
 
-def _unmarked(spec: SuiteSpec) -> str:
+def _mark_of(spec: SuiteSpec) -> str:
     return _digest_of_suite(spec, map(digest_of, spec.cases), but=KEPT)
 
 
