@@ -11,6 +11,7 @@ from pydantic import Field
 
 from evals_app.engine.basics.template import escape_braces
 from evals_app.engine.specs.files import content_problem
+from evals_app.formats.dialect import rows_under
 from evals_app.formats.foreign.attached import own_folder
 from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
@@ -64,7 +65,8 @@ def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Dra
     """Read files of evals; each is a suite."""
     for document in documents:
         reading = ForeignFile(document, around)
-        if not any(isinstance(row, dict) and "prompt" in row for row in reading.value(("evals",))):
+        rows = rows_under(document.data, "evals")
+        if rows and not any("prompt" in row for row in rows):
             reading.say((), _ANOTHER, value="")
         else:
             yield _suite(reading)
@@ -79,7 +81,9 @@ def _suite(reading: ForeignFile) -> Draft:
     slug = reading.slug(skill)
     places = SourcePlaces(document)
     places.note(("suite",), document, ("skill_name",))
-    entries = [reading.part(_Entry, ("evals", n)) for n in range(len(reading.value(("evals",))))]
+    rows = reading.value(("evals",))
+    count = len(rows) if isinstance(rows, list) else 0
+    entries = [reading.part(_Entry, ("evals", n)) for n in range(count)]
     names = [_name(entry) for entry in entries]
     cases = [
         _case(reading, name, entry, n, places)

@@ -21,7 +21,7 @@ def written(rows: list[dict[str, Any]]) -> bytes:
 
 def test_rows_are_cases() -> None:
     day = date(2026, 5, 3)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "question": "Capital of France?",
             "answer": "Paris",
