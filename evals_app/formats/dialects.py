@@ -8,6 +8,7 @@ from evals_app.formats import (
     native,
     openai_evals,
     promptfoo,
+    pydantic_evals,
     struere,
     tables,
 )
@@ -26,5 +27,6 @@ DIALECTS: dict[str, Dialect] = {
         lobu,
         openai_evals,
         agent_skills,
+        pydantic_evals,
     )
 }

@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 import pytest
+import yaml
 
 from evals_app.formats.foreign.attached import is_shown
 from evals_app.formats.importing import SourceFile
@@ -13,6 +14,7 @@ from evals_app.library.importing.examples import import_examples
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn
 from fixtures_app.models import Entity, Fixture
+from tests.formats.pydantic_evals.datasets import DATASET
 
 pytestmark = pytest.mark.django_db
 
@@ -34,6 +36,22 @@ def test_every_example_is_the_same_after_export_and_import_byte_for_byte() -> No
     assert import_export(dict(first.files)) == {"unchanged"}
     assert export_files().files == first.files
     assert (first.losses, first.warnings) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [pytest.param("data.yaml", DATASET, id="pydantic-evals")],
+)
+def test_what_was_read_of_another_tool_is_unchanged_as_native_yaml(
+    path: str, written: object
+) -> None:
+    import_examples()
+    source = SourceFile(path, yaml.safe_dump(written).encode())
+    (change,) = import_files([source], agent="booking").changes
+
+    export = export_files([change.slug])
+
+    assert import_export(dict(export.files)) == {"unchanged"}
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "native"])

@@ -1,10 +1,11 @@
 """A foreign file while it is read: its parts, the files it names, and what is wrong."""
 
 import posixpath
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, Unpack
 
-from evals_app.formats.foreign.draft import Draft, validate_part
+from evals_app.formats.foreign.draft import Draft, make_draft, validate_part
 from evals_app.formats.foreign.shapes import (
     Foreign,
     ReaderContext,
@@ -13,8 +14,15 @@ from evals_app.formats.foreign.shapes import (
     report_unsupported,
     slug_of,
 )
+from evals_app.formats.foreign.suites import NOBODY, agent_problem
 from evals_app.formats.reading.parsed_file import MarksBelow, ParsedFile, decode_text
-from evals_app.formats.reading.problems import FormatError, Loc, Problem, ProblemDetails
+from evals_app.formats.reading.problems import (
+    FormatError,
+    Loc,
+    Problem,
+    ProblemDetails,
+    count_alike,
+)
 from fixtures_app.ground.words import near
 
 P = TypeVar("P", bound=Foreign)
@@ -120,9 +128,23 @@ class ForeignFile:
             return None
         return text
 
+    def agent(self) -> str:
+        """Return the slug of the agent that the person chose, or report that there is none."""
+        if self.around.agent is None:
+            self.problems.append(agent_problem(self.document))
+        return self.around.agent or NOBODY
+
+    def suite(self, dialect: str, data: dict[str, Any], places: SourcePlaces) -> Iterator[Draft]:
+        """Return the draft of the suite that this file is, and what was found wrong."""
+        draft = make_draft("suite", dialect, self.document, data, place=places)
+        draft = draft if self.is_valid else draft.without_spec()
+        yield draft if self.around.agent else draft.without_agent()
+        yield self.remarks(dialect)
+
     def remarks(self, dialect: str) -> Draft:
         """Return a draft that is not an object, and brings everything that was found wrong."""
-        return Draft("suite", dialect, self.document, {}, None, (), tuple(self.problems))
+        problems = tuple(count_alike(self.problems))
+        return Draft("suite", dialect, self.document, {}, None, (), problems)
 
 
 def _cut_out(document: ParsedFile, loc: Loc) -> ParsedFile:

@@ -14,7 +14,6 @@ from evals_app.formats.promptfoo.evaluation import Evaluation
 from evals_app.formats.promptfoo.shapes import Config
 from evals_app.formats.promptfoo.source import PromptfooProject
 from evals_app.formats.reading.parsed_file import ParsedFile
-from evals_app.formats.reading.problems import count_alike
 
 
 def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
@@ -29,7 +28,6 @@ def _read(document: ParsedFile, around: ReaderContext) -> Iterator[Draft]:
     config = Config() if is_list else project.root.part(Config)
     drafts = [] if config is None else Evaluation(project.root, config).drafts()
     seen = set(project.base.problems)
-    project.base.problems = count_alike(project.base.problems)
     if seen:
         yield project.base.remarks("promptfoo")
     for draft in drafts:

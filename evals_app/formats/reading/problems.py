@@ -36,7 +36,7 @@ class Problem:
     `line` and `column` count from 1, 0 where the whole file is meant. `keys` is the path of keys,
     for example `cases[2].turns[0].user`; `value` what was found there, shortened.
     `checks` is how many checks are left out with a loss, as far as is known: 1 for tests that cannot
-    even be count_alike.
+    even be counted.
     """
 
     path: str
@@ -107,7 +107,7 @@ def count_alike(problems: Iterable[Problem]) -> list[Problem]:
         if len(places) <= _FEW:
             reported += places
             continue
-        message = f"{places[0].message} This applies to {len(places):,} places in this file."
+        message = f"{places[0].message} This applies to {len(places):,} places."
         checks = sum(place.checks for place in places)
         reported.append(replace(places[0], message=message, checks=checks))
     return reported

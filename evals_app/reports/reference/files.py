@@ -54,9 +54,10 @@ a time.
 Files of other systems are read directly: tables ([spreadsheets](spreadsheets.md)) and projects
 of [Struere](coming-from-struere.md), [Agentura](coming-from-agentura.md),
 [Lobu](coming-from-lobu.md), [HoloDeck](coming-from-holodeck.md),
-[promptfoo](coming-from-promptfoo.md), [OpenAI Evals](coming-from-openai-evals.md) and
-[Agent Skills](coming-from-agent-skills.md). Their defaults are written out on
-import, so that an export shows them. What they cannot say is written [beside them](beside-files.md).
+[promptfoo](coming-from-promptfoo.md), [OpenAI Evals](coming-from-openai-evals.md),
+[Agent Skills](coming-from-agent-skills.md) and [Pydantic Evals](coming-from-pydantic-evals.md).
+Their defaults are written out on import, so that an export shows them. What they cannot say is
+written [beside them](beside-files.md).
 
 Assertions have a page of their own: [assertions](assertions.md). [Your own agent](own-agents.md) describes
 what an agent over HTTP, in Python or as a program receives and may answer."""

@@ -21,6 +21,7 @@ from tests.formats.holodeck import projects as holodeck
 from tests.formats.openai_evals.saved import RIGHT, a_run, an_eval
 from tests.formats.openai_evals.test_criteria import asking, similarity
 from tests.formats.openai_evals.test_hosted import result
+from tests.formats.pydantic_evals.datasets import DATASET
 from tests.library.written import EVERYTHING, PROJECT, PROVIDER
 
 KNOWN = ExistingObjects(
@@ -152,6 +153,17 @@ AGENT_SKILLS = {
         }
     ],
 }
+PYDANTIC: Any = {
+    **DATASET,
+    "evaluators": [
+        "EqualsExpected",
+        {"LLMJudge": {"rubric": "x", "model": "openai:gpt-5", "score": {"evaluation_name": "s"}}},
+        {"name": "MaxDuration", "arguments": [2]},
+        {"Contains": {"value": "d"}},
+        {"IsInstance": "str"},
+    ],
+    "report_evaluators": ["x"],
+}
 METRICS = (*(holodeck.NUMERIC, holodeck.EQUALITY, holodeck.GEVAL, holodeck.RAG, holodeck.BEFORE),)
 HOLODECK = {
     "whole": holodeck.WHOLE,
@@ -195,6 +207,7 @@ HOLODECK = {
         ),
         ("promptfoo", None, {"x/promptfooconfig.yaml": PROMPTFOO, "x/p.txt": "P {{what}}"}),
         pytest.param("openai-evals", "desk", {"eval_x.json": OPENAI}, id="OpenAI"),
+        pytest.param("pydantic-evals", "desk", {"data.yaml": PYDANTIC}, id="pydantic-evals"),
         pytest.param(
             "openai-evals",
             "desk",
