@@ -10,7 +10,7 @@ from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import NoAgent, Problem
 from evals_app.formats.tables.cases import read_cases, take_common_check
 from evals_app.formats.tables.chosen import ColumnChoices
-from evals_app.formats.tables.records import read_records
+from evals_app.formats.tables.records import cells_with_keys, read_records
 from evals_app.formats.tables.separated import read_csv
 from evals_app.formats.tables.sheet import EXAMPLE_TABLE, Sheet, sheets_of
 from evals_app.formats.tables.suites import is_about_suites, read_about, read_settings
@@ -45,15 +45,21 @@ def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Dra
     """Read all tables."""
     chosen = ColumnChoices(around.tables)
     for document in documents:
-        table, problems = (
-            (document, []) if isinstance(document, Table) else read_records(document, chosen)
-        )
+        table, problems = _table_of(document, chosen)
         if problems:
             yield Draft("suite", "table", document, {}, None, (), tuple(problems))
         if table is not None:
             yield from _suites(table, around, chosen)
     if problems := list(chosen.problems("columns")):
         yield Draft("suite", "table", documents[0], {}, None, (), tuple(problems))
+
+
+def _table_of(document: ParsedFile, chosen: ColumnChoices) -> tuple[Table | None, list[Problem]]:
+    if not isinstance(document, Table):
+        return read_records(document, chosen)
+    sheets = list(sheets_of(document, chosen))
+    records = cells_with_keys(sheets[0]) if len(sheets) == 1 else None
+    return read_records(records, chosen) if records else (document, [])
 
 
 def _suites(table: Table, around: ReaderContext, chosen: ColumnChoices) -> Iterator[Draft]:

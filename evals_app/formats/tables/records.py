@@ -34,13 +34,15 @@ from evals_app.formats.foreign.words import (
     wrapper_of,
 )
 from evals_app.formats.reading.parsed_file import ParsedFile
-from evals_app.formats.reading.problems import Level, Loc, Problem, ProblemDetails
+from evals_app.formats.reading.problems import Level, Loc, Problem, ProblemDetails, keys_text
 from evals_app.formats.tables.chosen import IGNORED, ColumnChoices
 from evals_app.formats.tables.columns import CHOICES, CheckColumn, SheetColumn, column_of, ways
+from evals_app.formats.tables.sheet import Sheet
 from evals_app.formats.tables.table import NO_NAME, Table
 from evals_app.formats.tables.texts import in_cell
 from evals_app.formats.tables.values import write_scalar
 from evals_app.formats.tables.wanted import with_keys
+from fixtures_app.ground.written_data import data_in
 
 Json = dict[str, object]
 
@@ -59,6 +61,10 @@ _HOW = frozenset(
 _INVERTS = frozenset({"not", "negate", "negated", "negative", "inverse", "inverted", "invert"})
 _ONLY_TYPES = frozenset({"text", "string", "str", "plain", "markdown", "output text", "input text"})
 _NEGATION = re.compile(r"\b(?:no|not|never|without|excludes?|excluding|absent|forbidden)\b|!")
+_FILES = ("files", "file")
+_SANDBOX = "Files by their names are for a sandbox, which an agent has not here. They are left out."
+# Under these a mapping says what the reply must and must not have.
+_CHECKS = ("checks", "response checks", "reply checks", "answer checks", "constraints")
 _UNKNOWN_WAY = (
     "This may say how {} is compared, and is not known here. Write the check as the key, for "
     'example {{"contains": "..."}} or {{"not_contains": "..."}}.'
@@ -73,6 +79,7 @@ _LAST_MESSAGE = (
 )
 _NOTHING_ASKED = "No message in this list asks anything."
 _REPORTED = "?"  # the message of a row whose own is refused
+_LOOKED_AT = 20  # rows
 _NO_ROWS = (
     'There are no rows with questions here. Write rows as {"input": "...", "expected": "..."}, '
     "one per line. The names question, prompt and messages mean the same as input."
@@ -109,6 +116,66 @@ class Records(Table):
         return (
             (*self.above, *self.steps[row - 1]) if isinstance(row, int) and row > 0 else self.above
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CellRecords(ParsedFile):
+    """The rows of a sheet as records: what is in a cell is a value of the key that is its header."""
+
+    table: Table = field(kw_only=True)
+    sheet: str = field(kw_only=True)
+    columns: Mapping[str, int] = field(kw_only=True)
+    rows: Sequence[int] = field(kw_only=True)  # where each record is
+
+    def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
+        return self.table.place(self._cell(loc), at_key=at_key)
+
+    def problem(self, loc: Loc, message: str, **about: Unpack[ProblemDetails]) -> Problem:
+        below = keys_text(loc[2:])
+        return self.table.problem(
+            self._cell(loc), f"{below}: {message}" if below else message, **about
+        )
+
+    def place_text(self, loc: Loc) -> str:
+        return self.table.place_text(self._cell(loc))
+
+    def _cell(self, loc: Loc) -> Loc:
+        row = self.rows[loc[0]] if loc and isinstance(loc[0], int) else 0
+        return (self.sheet, row, self.columns.get(str(loc[1]), 0) if len(loc) > 1 else 0)
+
+
+def cells_with_keys(sheet: Sheet) -> CellRecords | None:
+    """Return the rows of a sheet as records if its messages or answers are keys with values.
+
+    So tools export data sets whose inputs have several keys.
+    """
+    asked = [sheet.column("user"), sheet.column("expected")]
+    rows = sheet.filled_rows()
+    if not any(
+        isinstance(data_in(sheet.text(row, n) or ""), dict)
+        for n in asked
+        if n is not None
+        for row in rows[:_LOOKED_AT]
+    ):
+        return None
+    headers = {header: n for n, header in enumerate(sheet.headers) if header}
+    data = [
+        {header: _value_in(text) for header, n in headers.items() if (text := sheet.text(row, n))}
+        for row in rows
+    ]
+    table = sheet.table
+    return CellRecords(
+        *(table.path, data, table.marks),
+        table=table,
+        sheet=sheet.name,
+        columns=headers,
+        rows=rows,
+    )
+
+
+def _value_in(cell: str) -> object:
+    data = data_in(cell)
+    return cell if data is None else data
 
 
 def read_records(document: ParsedFile, chosen: ColumnChoices) -> tuple[Table | None, list[Problem]]:
@@ -230,6 +297,12 @@ class _Reader:
 
     def _cells(self, key: str, value: object, loc: Loc) -> Iterator[tuple[str, _Cell]]:
         word = plain(key)
+        if isinstance(value, dict) and word in _FILES:
+            self.lose(loc, _SANDBOX)
+            return
+        if isinstance(value, dict) and word in _CHECKS and "type" not in value:
+            yield from self._read_expected_mapping(value, loc, word)
+            return
         if word in (*USER, *MESSAGES):
             yield from self._read_message(value, loc, word)
         elif word in EXPECTED:

@@ -382,6 +382,7 @@ class Sheet:
 
         def weight(n: int) -> tuple[int, int]:
             texts = [self.text(row, n) or "" for row in self.filled_rows()[:_LOOKED_AT]]
+            texts = [text for text in texts if data_in(text) is None]
             return sum("?" in text for text in texts), sum(map(len, texts))
 
         free = [n for n in range(len(self.headers)) if n not in self.columns and self.headers[n]]
