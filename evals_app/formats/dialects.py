@@ -1,6 +1,7 @@
 """The dialects: one row each."""
 
 from evals_app.formats import (
+    adk,
     agent_skills,
     agentura,
     holodeck,
@@ -28,5 +29,6 @@ DIALECTS: dict[str, Dialect] = {
         openai_evals,
         agent_skills,
         pydantic_evals,
+        adk,
     )
 }

@@ -55,7 +55,8 @@ Files of other systems are read directly: tables ([spreadsheets](spreadsheets.md
 of [Struere](coming-from-struere.md), [Agentura](coming-from-agentura.md),
 [Lobu](coming-from-lobu.md), [HoloDeck](coming-from-holodeck.md),
 [promptfoo](coming-from-promptfoo.md), [OpenAI Evals](coming-from-openai-evals.md),
-[Agent Skills](coming-from-agent-skills.md) and [Pydantic Evals](coming-from-pydantic-evals.md).
+[Agent Skills](coming-from-agent-skills.md),
+[Pydantic Evals](coming-from-pydantic-evals.md) and [ADK](coming-from-adk.md).
 Their defaults are written out on import, so that an export shows them. What they cannot say is
 written [beside them](beside-files.md).
 

@@ -164,6 +164,29 @@ PYDANTIC: Any = {
     ],
     "report_evaluators": ["x"],
 }
+ADK: Any = {
+    "eval_set_id": "x",
+    "eval_cases": [
+        {
+            "evalId": "a",
+            "conversation": [
+                {
+                    "user_content": {"parts": [{"text": "Hi"}]},
+                    "final_response": {"parts": [{"text": "Hello"}]},
+                    "intermediateData": {"toolUses": [{"name": "f", "args": {"x": 1}}]},
+                }
+            ],
+            "session_input": {"state": {"a": 1}},
+        }
+    ],
+}
+ADK_TURNS: Any = [{"query": "Hi", "expected_tool_use": [{"tool_name": "f"}], "reference": "Hello"}]
+ADK_CONFIG: Any = {
+    "criteria": {
+        "tool_trajectory_avg_score": {"match_type": "IN_ORDER", "threshold": 0.5},
+        "rubric_based_tool_use_quality_v1": {"rubrics": [{"rubricContent": {"textProperty": "x"}}]},
+    }
+}
 METRICS = (*(holodeck.NUMERIC, holodeck.EQUALITY, holodeck.GEVAL, holodeck.RAG, holodeck.BEFORE),)
 HOLODECK = {
     "whole": holodeck.WHOLE,
@@ -195,6 +218,9 @@ HOLODECK = {
             id="Lobu",
         ),
         pytest.param("lobu", None, {"lobu.toml": LOBU_TOML}, id="lobu.toml"),
+        ("adk", "desk", {"x.evalset.json": ADK, "eval_config.json": ADK_CONFIG}),
+        ("adk", "desk", {"x.test.json": ADK_TURNS}),
+        ("adk", "desk", {"x.test.json": [{"name": "a", "data": ADK_TURNS, "initial_state": {}}]}),
         ("agent-skills", "desk", {"evals/evals.json": AGENT_SKILLS}),
         *(
             pytest.param(
