@@ -174,11 +174,9 @@ def _wrong_replies(placed: PlacedCheck, case: CaseSpec, others: Sequence[str]) -
     if wanted.casefold().strip() != turn.user.casefold().strip():
         yield Probe("question", None)
     yield from (Probe("other_answer", other) for other in others)
-    if opposite := _opposite(
-        wanted, of_all=check.type in COMPARE_WHOLE or grader.family == "judged"
-    ):
-        yield Probe("negation", opposite)
-    if check.type != "matches" and (changed := _with_near_number(wanted, grader)):
+    if negated := opposite(wanted, of_all=check.type in COMPARE_WHOLE or grader.family == "judged"):
+        yield Probe("negation", negated)
+    if check.type != "matches" and (changed := with_near_number(wanted, grader)):
         yield Probe("near_number", changed)
     words = wanted.split()
     if grader.family == "overlap" and len(words) >= _MANY_WORDS:
@@ -206,7 +204,7 @@ def answer_of(check: AssertionSpec, expected: str | None) -> str:
     return str(expected or "" if own is None else own)
 
 
-def _opposite(wanted: str, *, of_all: bool) -> str:
+def opposite(wanted: str, *, of_all: bool = False) -> str:
     """Return the negation of a text; of a text that is no yes or no, only if it is compared as a whole."""
     word = wanted.strip().rstrip(".!").casefold()
     if word in _OPPOSITE:
@@ -217,7 +215,7 @@ def _opposite(wanted: str, *, of_all: bool) -> str:
     return negated if count else f"It is not true that {wanted}"
 
 
-def _with_near_number(wanted: str, grader: object) -> str:
+def with_near_number(wanted: str, grader: object = None) -> str:
     """Return a text with its last number one higher, or so much higher that the check ought to see it."""
     match = _NUMBER.search(wanted)
     if match is None or len(match[0]) > 15:  # noqa: PLR2004 - a code

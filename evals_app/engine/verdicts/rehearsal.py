@@ -40,7 +40,7 @@ def _problem(check: AssertionSpec, expected: str) -> str | None:
         return None
     if check.scope == "conversation":
         return None
-    grade = _grade(grader, expected)
+    grade = _grade(grader, expected, expected)
     needed = check.threshold if check.threshold is not None else grader.usual_threshold
     if grade.status in {GradeStatus.ERROR, GradeStatus.UNGRADED}:
         return f"The check “{check.label}” cannot grade the expected answer. {grade.reason}"
@@ -55,10 +55,22 @@ def _problem(check: AssertionSpec, expected: str) -> str | None:
     return f"The expected answer does not pass the check “{check.label}”. {score}{grade.reason}"
 
 
-def _grade(grader: PlainGrader, expected: str) -> Grade:
+def passes(check: AssertionSpec, reply: str, expected: str | None) -> bool | None:
+    """Whether a reply passes a check; None: it needs a judge, or only gives a score."""
+    grader = check.grader
+    if not isinstance(grader, PlainGrader) or grader.reads_more():
+        return None
+    grade = _grade(grader, reply, expected)
+    needed = check.threshold if check.threshold is not None else grader.usual_threshold
+    if grade.passed is None and grade.score is not None and needed is not None:
+        return at_least(grade.score, needed)
+    return grade.passed
+
+
+def _grade(grader: PlainGrader, reply: str, expected: str | None) -> Grade:
     if getattr(grader, "response_path", None) is not None:
         # The expected text is that part, without a whole reply around it.
         grader = grader.model_copy(update={"response_path": None})
-    turn = TurnRecord(index=1, user="", reply=expected)
+    turn = TurnRecord(index=1, user="", reply=reply)
     trial = Trial(case="", number=1, planned_turns=1, agent="", turns=(turn,))
     return grader.grade(View(trial, turn, expected))

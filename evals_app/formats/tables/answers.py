@@ -144,13 +144,17 @@ class AnswerChecks:
         kind = kind_of(text, self.labels)
         if place:
             self.met.setdefault(kind, []).append(place)
-        way = self.chosen.get(kind, self.chosen.get("", ""))
+        way = self.way(kind)
         if way == CRITERIA:
             return [_criteria(text)]
         if way:
             check = None if way == NO_CHECK else read_way(way)
             return [check] if check else []
         return self._usual(kind, text)
+
+    def way(self, kind: AnswerKind) -> str:
+        """Return how a person wants answers of a kind compared; empty: in the usual way."""
+        return self.chosen.get(kind, self.chosen.get("", ""))
 
     def _usual(self, kind: AnswerKind, text: str) -> list[Json]:
         seen = fold_text(text)
@@ -181,7 +185,7 @@ class AnswerChecks:
     def sentence(self, kind: AnswerKind) -> str:
         """Return how the answers of a kind are compared, as a sentence."""
         name, how = NAMES[kind]
-        way = self.chosen.get(kind, self.chosen.get("", ""))
+        way = self.way(kind)
         times = f" ({len(self.met[kind]):,} answers)" if len(self.met[kind]) > 1 else ""
         what = f"This is a {name.format(labels=len(self.labels))}{times}: "
         return what + (

@@ -19,6 +19,14 @@ class AnswerGuess(Problem):
     rows: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class IgnoredColumn(Problem):
+    """A column that is left out because a person chose so; `rows` is how many say something."""
+
+    header: str = ""
+    rows: int = 0
+
+
 # The choice for a column that is left out.
 IGNORED = ""
 

@@ -17,7 +17,13 @@ from evals_app.formats.reading.problems import (
 )
 from evals_app.formats.tables.answers import AnswerChecks
 from evals_app.formats.tables.choices import ChoiceQuestion, option_columns
-from evals_app.formats.tables.chosen import IGNORED, AnswerGuess, ColumnChoices, UnknownColumn
+from evals_app.formats.tables.chosen import (
+    IGNORED,
+    AnswerGuess,
+    ColumnChoices,
+    IgnoredColumn,
+    UnknownColumn,
+)
 from evals_app.formats.tables.columns import (
     AMBIGUOUS,
     CHECK_COLUMNS,
@@ -334,7 +340,10 @@ class Sheet:
     def _report_unknown(self, n: int, header: str) -> None:
         if self.chosen.of(header) == IGNORED:
             message = f"The column {header!r} is ignored, as you chose."
-            self.report(self.header, n, message, level="loss")
+            at = self.table.problem((self.name, self.header, n), message)
+            place = (at.path, at.line, at.column, at.keys, at.value, at.message)
+            rows = self._count_filled(n)
+            self.problems.append(IgnoredColumn(*place, "loss", header=header, rows=rows))
             return
         is_left_out = plain(header) in LEFT_OUT
         if is_left_out or (self.table.overlooks and not is_misspelt(header)):
