@@ -342,8 +342,8 @@ class Sheet:
             message = f"The column {header!r} is ignored, as you chose."
             at = self.table.problem((self.name, self.header, n), message)
             place = (at.path, at.line, at.column, at.keys, at.value, at.message)
-            rows = self._count_filled(n)
-            self.problems.append(IgnoredColumn(*place, "loss", header=header, rows=rows))
+            filled = self._count_filled(n)
+            self.problems.append(IgnoredColumn(*place, "loss", header=header, rows=filled))
             return
         is_left_out = plain(header) in LEFT_OUT
         if is_left_out or (self.table.overlooks and not is_misspelt(header)):

@@ -1,7 +1,7 @@
 import pytest
 
 from evals_app.formats.foreign.shapes import TableChoices
-from evals_app.formats.tables.mapping import ComparedTexts, MappedSheet, map_table
+from evals_app.formats.table_mapping import ComparedTexts, MappedSheet, map_table
 from evals_app.formats.tables.reader import read_table
 
 GERMAN = """\
