@@ -49,7 +49,7 @@ _BY_CRITERION = ("a reply of which this is true", "a reply of which it is not tr
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedTexts:
+class TextsShown:
     """How texts of a column are checked: answers of one kind, or all texts of a column of checks.
 
     `passes` and `fails` are replies that were graded, or describe one where `is_described`.
@@ -65,7 +65,7 @@ class ComparedTexts:
 
 
 @dataclass(frozen=True, slots=True)
-class MappedColumn:
+class ColumnShown:
     """A column: `became` is the known header that it was taken for, empty if it is left out.
 
     `nearest` is what a column that `is_asked` probably is.
@@ -79,7 +79,7 @@ class MappedColumn:
     sample: str
     is_asked: bool = False
     nearest: str = ""
-    texts: tuple[ComparedTexts, ...] = ()
+    texts: tuple[TextsShown, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +93,17 @@ class FirstRow:
 
 
 @dataclass(frozen=True, slots=True)
-class MappedSheet:
+class SheetShown:
     """A sheet of cases as it was read; `header_row` is counted from 1."""
 
     path: str
     name: str
     header_row: int
     rows: tuple[FirstRow, ...]
-    columns: tuple[MappedColumn, ...]
+    columns: tuple[ColumnShown, ...]
 
 
-def map_table(table: Table, choices: TableChoices) -> list[MappedSheet]:
+def map_table(table: Table, choices: TableChoices) -> list[SheetShown]:
     """Return the sheets of cases of a table, and those in which no column of questions is known."""
     sheets = [
         item for item in sheets_of(table, ColumnChoices(choices)) if not is_about_suites(item)
@@ -116,7 +116,7 @@ def map_table(table: Table, choices: TableChoices) -> list[MappedSheet]:
     ]
 
 
-def _map_sheet(sheet: Sheet) -> MappedSheet:
+def _map_sheet(sheet: Sheet) -> SheetShown:
     became = {n: column.header for n, column in sheet.columns.items()}
     if sheet.has_messages:
         sheet.check_headers()
@@ -136,20 +136,20 @@ def _map_sheet(sheet: Sheet) -> MappedSheet:
         cells = [text for row in sheet.filled_rows() if (text := sheet.text(row, n)) is not None]
         problem = wrong.get(n)
         columns.append(
-            MappedColumn(
+            ColumnShown(
                 header=header,
                 letter=column_letter(n + 1),
                 became=known,
                 about=_about(known),
                 filled=len(cells),
-                sample=_shown(next(iter(cells), "")),
+                sample=_show_text(next(iter(cells), "")),
                 is_asked=problem is not None,
                 nearest=problem.nearest if isinstance(problem, UnknownColumn) else "",
                 texts=tuple(_texts(sheet, n, cells)),
             )
         )
     rows = tuple(_first_rows(sheet))
-    return MappedSheet(sheet.table.path, sheet.name, sheet.header + 1, rows, tuple(columns))
+    return SheetShown(sheet.table.path, sheet.name, sheet.header + 1, rows, tuple(columns))
 
 
 def _about(known: str) -> str:
@@ -164,29 +164,29 @@ def _first_rows(sheet: Sheet) -> Iterator[FirstRow]:
     width = min(MAX_COLUMNS, max(map(len, sheet.rows)))
     for row in [*above, sheet.header, *sheet.filled_rows()[:_ROWS]]:
         cells = sheet.rows[row][:width]
-        padded = tuple(map(_shown, [*cells, *[""] * (width - len(cells))]))
+        padded = tuple(map(_show_text, [*cells, *[""] * (width - len(cells))]))
         yield FirstRow(row + 1, padded, row < sheet.header, row == sheet.header)
 
 
-def _shown(text: str) -> str:
+def _show_text(text: str) -> str:
     return _HIDDEN if has_secret(text) else cut_middle(text.strip(), _CELL_CHARS)
 
 
-def _texts(sheet: Sheet, n: int, cells: Sequence[str]) -> Iterator[ComparedTexts]:
+def _texts(sheet: Sheet, n: int, cells: Sequence[str]) -> Iterator[TextsShown]:
     column = sheet.columns.get(n)
     if column is None:
         return
     if column.header == "expected":
         yield from _answers(sheet, cells)
     elif column.header == "criteria":
-        yield ComparedTexts(None, "", len(cells), WAYS[CRITERIA], *_BY_CRITERION, is_described=True)
+        yield TextsShown(None, "", len(cells), WAYS[CRITERIA], *_BY_CRITERION, is_described=True)
     elif isinstance(column, CheckColumn) and column.header in _TEXT_CHECKS:
         said = [cell for cell in cells if cell.strip().casefold() not in NOTHING]
         texts = [part for cell in said for part in _parts(column, cell)]
         if texts:
             checks = column.read(texts[0])
-            replies = _graded(checks, None, texts[0], texts[1:])
-            yield ComparedTexts(None, "", len(texts), "", *replies, is_described=False)
+            replies = _grade_replies(checks, None, texts[0], texts[1:])
+            yield TextsShown(None, "", len(texts), "", *replies, is_described=False)
 
 
 def _parts(column: CheckColumn, cell: str) -> list[str]:
@@ -196,7 +196,7 @@ def _parts(column: CheckColumn, cell: str) -> list[str]:
         return []
 
 
-def _answers(sheet: Sheet, cells: Sequence[str]) -> Iterator[ComparedTexts]:
+def _answers(sheet: Sheet, cells: Sequence[str]) -> Iterator[TextsShown]:
     for kind, places in sheet.answers.met.items():
         text = sheet.text(*places[0]) or ""
         way = sheet.answers.way(kind)
@@ -204,7 +204,7 @@ def _answers(sheet: Sheet, cells: Sequence[str]) -> Iterator[ComparedTexts]:
         replies, is_described = _replies(checks, text, cells)
         name = NAMES[kind][0].format(labels=len(sheet.answers.labels))
         how = WAYS.get(way, way) if way else NAMES[kind][1]
-        yield ComparedTexts(kind, name, len(places), how, *replies, is_described=is_described)
+        yield TextsShown(kind, name, len(places), how, *replies, is_described=is_described)
 
 
 def _replies(
@@ -216,10 +216,10 @@ def _replies(
     judged = [check for check in checks if check["type"] == "llm_judge"]
     if judged:
         return (_BY_CRITERION if judged[0].get("criteria") == text else _BY_MEANING), True
-    return _graded(checks, text, text, others), False
+    return _grade_replies(checks, text, text, others), False
 
 
-def _graded(
+def _grade_replies(
     checks: Sequence[Json], expected: str | None, text: str, others: Iterable[str]
 ) -> tuple[str, str]:
     """Return the first replies that pass and fail; an empty one if none of those that we try does."""

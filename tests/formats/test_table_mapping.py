@@ -1,7 +1,7 @@
 import pytest
 
 from evals_app.formats.foreign.shapes import TableChoices
-from evals_app.formats.table_mapping import ComparedTexts, MappedSheet, map_table
+from evals_app.formats.table_mapping import SheetShown, TextsShown, map_table
 from evals_app.formats.tables.reader import read_table
 
 GERMAN = """\
@@ -12,12 +12,12 @@ Nr.;Kundenfrage;Musterantwort;NICHT sagen!;Betrag in €
 """
 
 
-def mapped(text: str, **chosen: object) -> MappedSheet:
+def mapped(text: str, **chosen: object) -> SheetShown:
     (sheet,) = map_table(read_table("a.csv", text.encode()), TableChoices(**chosen))  # type: ignore[arg-type]
     return sheet
 
 
-def answers(*texts: str, checks: dict[str, str] | None = None) -> list[ComparedTexts]:
+def answers(*texts: str, checks: dict[str, str] | None = None) -> list[TextsShown]:
     rows = "".join(f"Question {n}?\t{text}\n" for n, text in enumerate(texts))
     sheet = mapped(f"user\texpected\n{rows}", checks=checks or {})
     return list(sheet.columns[1].texts)
