@@ -7,7 +7,7 @@ from evals_app.formats.dialect import rows_under
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.foreign.draft import KINDS, Kind
 from evals_app.formats.foreign.sidecar import is_sidecar, sidecars_among
-from evals_app.formats.foreign.words import rows_place
+from evals_app.formats.foreign.words import record_places
 
 # What to send instead of a table that is not read here.
 _INSTEAD = {
@@ -114,7 +114,7 @@ def foreign_dialect(path: str, data: object) -> str | None:
             return dialect.name
     if named:
         return named.name
-    return "table" if kind is None and rows_place(data) is not None else None
+    return "table" if kind is None and record_places(data) else None
 
 
 def kind_of(path: str, data: object) -> Kind | None:

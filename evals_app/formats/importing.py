@@ -66,6 +66,7 @@ from evals_app.formats.reading.toml_source import read_toml
 from evals_app.formats.reading.yaml_source import read_yaml
 from evals_app.formats.struere import is_suite as is_struere_suite
 from evals_app.formats.struere import may_be_fixture, share_project
+from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 S = TypeVar("S", bound=BaseModel)
@@ -255,8 +256,10 @@ def _classify(
             continue
         kind = kind_of(file.path, document.data)
         if kind is None:
+            keys = list(document.data) if isinstance(document.data, dict) else []
+            found = f"Found the keys {cut_middle(', '.join(map(str, keys)))}, which do not say what it is."
             message = (
-                f"This is not an eval file. {EXPECTED}. Its keys do not say what it is either."
+                f"This is not an eval file. {EXPECTED}. {found if keys else 'It has no keys.'}"
             )
             problems.append(document.problem((), message))
             continue

@@ -89,7 +89,9 @@ def test_a_file_of_a_foreign_name_is_ours_only_with_a_key_that_only_ours_have(
         pytest.param("a.jsonl", [5], "table", id="no rows"),
         pytest.param("a.json", [{"question": "x"}], "table", id="list of rows"),
         pytest.param("a.yaml", {"cases": [{"inputs": "x"}]}, "table", id="rows under a key"),
-        pytest.param("a.json", {"a": [{"input": "x"}], "b": [{"input": "x"}]}, None, id="2 lists"),
+        pytest.param(
+            "a.json", {"a": [{"input": "x"}], "b": [{"input": "x"}]}, "table", id="2 lists"
+        ),
         pytest.param("a.json", [{"name": "x"}], "table", id="rows that ask nothing"),
         pytest.param("a.suite.yaml", {"testing_criteria": []}, None, id="name of ours"),
         ("promptfooconfig.json", {"tests": [{"input": 1}]}, "promptfoo"),

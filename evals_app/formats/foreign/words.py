@@ -8,7 +8,7 @@ from typing import Any
 from evals_app.formats.reading.problems import Loc
 
 _LOOKED_AT = 10  # rows
-_MAX_LEVELS = 3  # above the rows of a data set
+_MAX_LEVELS = 6  # above the rows of a data set
 _WRAPPERS = ("item", "row")
 _SEPARATORS = re.compile(r"[\W_]+")
 # expectedOutput, as JavaScript programs write it.
@@ -109,11 +109,16 @@ def rows_place(data: object, chosen: Collection[str] = ()) -> Loc | None:
     Without one it is the one list of records that there is; `chosen` are keys that a person gave a
     meaning. A mapping of records by their names, or of lists of the same length, is a list, too.
     """
-    places = list(_record_places(data, (), _MAX_LEVELS))
+    places = record_places(data)
     asking = [loc for loc, rows in places if _ask_something(rows, chosen)]
     if len(asking) == 1 or (asking and asking[0] == ()):
         return asking[0]
     return places[0][0] if len(places) == 1 and not asking else None
+
+
+def record_places(data: object) -> list[tuple[Loc, list[object]]]:
+    """Return the lists of records in some data, with their places."""
+    return list(_record_places(data, (), _MAX_LEVELS))
 
 
 def _record_places(data: object, loc: Loc, levels: int) -> Iterator[tuple[Loc, list[object]]]:

@@ -24,13 +24,13 @@ from fixtures_app.ground.words import near
 
 Json = dict[str, object]
 AnswerKind = Literal[
-    "number", "yes or no", "label", "date", "short", "sentence", "paragraph", "instruction"
+    "number", "yes-no", "label", "date", "short", "sentence", "paragraph", "instruction"
 ]
 KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
 # What people read about each: its name, and how it is compared if they choose nothing.
 NAMES: Mapping[AnswerKind, tuple[str, str]] = {
     "number": ("number", "the reply gives this number"),
-    "yes or no": ("yes or no", "the reply begins or ends with it"),
+    "yes-no": ("yes or no", "the reply begins or ends with it"),
     "label": ("one of {labels} labels", "the reply names it and no other"),
     "date": ("date", "the reply gives it, however it is written"),
     "short": ("short answer", "the reply contains it as whole words"),
@@ -79,7 +79,7 @@ def kind_of(text: str, labels: Iterable[str] = ()) -> AnswerKind:
     if seen in labels:
         return "label"
     if seen in _FLAGS:
-        return "yes or no"
+        return "yes-no"
     if is_number(text):
         return "number"
     if read_date(text):
@@ -160,7 +160,7 @@ class AnswerChecks:
         seen = fold_text(text)
         if kind == "number":
             return [dict(ANY_NUMBER)]
-        if kind == "yes or no":
+        if kind == "yes-no":
             return [_flag(text)]
         if kind == "date" and (day := read_date(text)):
             return [
@@ -176,7 +176,10 @@ class AnswerChecks:
             return [_criteria(text)]
         if kind in ("sentence", "paragraph"):
             return [dict(SAME_MEANING)]
-        return [dict(WHOLE_WORDS)]
+        bare = text.strip().rstrip(".!\u3002")
+        return [
+            {**WHOLE_WORDS, "value": bare} if bare and bare != text.strip() else dict(WHOLE_WORDS)
+        ]
 
     def drops_text(self, checks: Sequence[Json]) -> bool:
         """Whether checks say all of the answer themselves: then the turn expects no text."""

@@ -96,7 +96,8 @@ def _others(table: Table, others: Sequence[Sheet], cases: Sequence[Sheet]) -> It
             message = f"The sheet {sheet.name} has no known column and was not read."
             yield table.problem((sheet.name,), message, value="", level="warning")
             continue
-        if max(map(len, sheet.rows)) == 1 or not sheet.filled_rows():
+        is_narrow = max(map(len, sheet.rows)) == 1 and not table.overlooks
+        if is_narrow or not sheet.filled_rows():
             sheet.complain(f"There is no column of messages. {EXAMPLE_TABLE}{_ONE_COLUMN}")
         else:
             sheet.ask_for_messages()

@@ -28,6 +28,7 @@ from evals_app.formats.foreign.words import (
     USER,
     plain,
     record_in,
+    record_places,
     rows_in,
     rows_place,
     text_of,
@@ -42,6 +43,7 @@ from evals_app.formats.tables.table import NO_NAME, Table
 from evals_app.formats.tables.texts import in_cell
 from evals_app.formats.tables.values import write_scalar
 from evals_app.formats.tables.wanted import with_keys
+from fixtures_app.ground.quoting import join_list
 from fixtures_app.ground.written_data import data_in
 
 Json = dict[str, object]
@@ -79,6 +81,7 @@ _LAST_MESSAGE = (
 )
 _NOTHING_ASKED = "No message in this list asks anything."
 _REPORTED = "?"  # the message of a row whose own is refused
+_LISTS = "There are {} lists of records here, under {}. Keep one of them, or save each as a file of its own."
 _LOOKED_AT = 20  # rows
 _NO_ROWS = (
     'There are no rows with questions here. Write rows as {"input": "...", "expected": "..."}, '
@@ -183,7 +186,9 @@ def read_records(document: ParsedFile, chosen: ColumnChoices) -> tuple[Table | N
     asked = [plain(key) for key, meaning in chosen.given.columns.items() if _is_asked(meaning)]
     above = rows_place(document.data, asked)
     if above is None:
-        return None, [document.problem((), _NO_ROWS, value="")]
+        named = [f"`{loc[-1]}`" for loc, _ in record_places(document.data) if loc]
+        message = _LISTS.format(len(named), join_list(named)) if len(named) > 1 else _NO_ROWS
+        return None, [document.problem((), message, value="")]
     reader = _Reader(document, above, chosen)
     written = document.value(above)
     rows = rows_in(written)

@@ -15,9 +15,9 @@ from tests.formats.tables.test_wanted import as_csv, errors, read
 KINDS = [
     ("35", "number"),
     ("1,234", "number"),
-    ("yes", "yes or no"),
-    ("FALSE", "yes or no"),
-    ("nein", "yes or no"),
+    ("yes", "yes-no"),
+    ("FALSE", "yes-no"),
+    ("nein", "yes-no"),
     ("2026-05-03", "date"),
     ("3 May 2026", "date"),
     ("May 3rd, 2026", "date"),
@@ -63,6 +63,7 @@ LABELS = frozenset({"billing", "order", "order status"})
         ("yes", ["Yes.", "yes, there is no fee", "The answer is: yes"], ["No.", "Not yet, yes-sayer that I am"]),
         ("no", ["No, it is closed", "I am afraid no."], ["There is no fee, so yes."]),
         ("2026-05-03", ["on 3 May 2026", "May 3, 2026", "3rd of May 2026", "2026-05-03.", "03.05.2026"], ["2026-05-30", "13 May 2026", "3 March 2026"]),
+        ("Done.", ["Done", "It is done, sir."], ["undone"]),
         ("billing", ["Billing", "The topic is billing."], ["order", "billing or order", "billings"]),
         ("order", ["order"], ["order status", "orders"]),
         ("order status", ["Order status", "It is an order status question"], ["order", "billing, order status"]),
@@ -328,6 +329,7 @@ def test_the_last_message_of_the_assistant_is_what_is_expected() -> None:
     "data",
     [
         {"data": {"items": [{"question": "hi", "answer": "fine"}]}},
+        {"a": {"b": {"c": {"d": [{"question": "hi", "answer": "fine"}]}}}},
         {"rows": [{"row_idx": 0, "row": {"question": "hi", "answer": "fine"}}], "features": []},
         {"question": ["hi", "you"], "answer": ["fine", "me"]},
         {"q1": {"question": "hi", "answer": "fine"}, "q2": {"question": "you", "answer": "me"}},
@@ -337,6 +339,14 @@ def test_rows_are_found_wherever_they_are(data: Any) -> None:
     (suite,) = read("rows.json", json.dumps(data).encode()).suites
 
     assert suite.spec.cases[0].turns[0].expected == "fine"
+
+
+def test_of_several_lists_one_has_to_be_kept() -> None:
+    rows = [{"question": "hi", "answer": "fine"}]
+
+    (problem,) = errors("rows.json", json.dumps({"train": rows, "test": rows}).encode())
+
+    assert all(f"`{key}`" in problem.message for key in ("train", "test"))
 
 
 def test_yaml_stays_as_it_is_written() -> None:
