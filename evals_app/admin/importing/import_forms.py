@@ -1,21 +1,27 @@
-"""The forms of the page that imports files: the files, their agent, and their unknown columns."""
+"""The forms of the page that imports files: the files, their agent, and what their columns are."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from django import forms
 from django.utils.text import Truncator
 from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
 )
 
 from evals_app.admin.kit.presentation import agent_label
+from evals_app.formats.foreign.shapes import TableChoices
 from evals_app.formats.importing import SourceFile
+from evals_app.formats.table_mapping import SheetShown, way_choices
+from evals_app.formats.tables.answers import NAMES
 from evals_app.formats.tables.chosen import IGNORED, UnknownColumn
 from evals_app.formats.tables.columns import param_column
 from evals_app.formats.tables.guide import ABOUT, ABOUT_PARAM
+from evals_app.formats.tables.table import MAX_ROWS
 from evals_app.library.importing.rights import Rights
 from evals_app.library.importing.sources import PASTED
 from evals_app.models import Agent
@@ -23,6 +29,7 @@ from evals_app.models import Agent
 AGENT_FIELD = "Agent for files that do not name one"
 _MAX_COLUMNS = 200
 _LABEL_CHARS = 60
+_T = TypeVar("_T")
 
 
 class _AgentsForm(forms.Form):
@@ -89,39 +96,142 @@ class ImportForm(_AgentsForm):
         return SourceFile(self.cleaned_data["pasted_name"] or PASTED, text.encode())
 
 
+@dataclass(frozen=True, slots=True)
+class OfferedColumn:
+    """A column that a person may choose for, by its header."""
+
+    header: str
+    became: str
+    is_asked: bool = False
+    sample: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedChoices:
+    """What a person may choose for the tables that were read.
+
+    `kinds` are the kinds of expected answers, each with how it is usually compared; `header_row` is
+    the row of the headers where there is one sheet.
+    """
+
+    columns: tuple[OfferedColumn, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    header_row: int | None = None
+
+
+def offer_choices(
+    sheets: Sequence[SheetShown], unknown: Iterable[UnknownColumn], chosen: TableChoices
+) -> OfferedChoices:
+    """Return what may be chosen: all columns of sheets, and what is unknown elsewhere.
+
+    What is asked comes first.
+    """
+    columns = {
+        column.header: OfferedColumn(
+            column.header, column.became or column.nearest, column.is_asked, column.sample
+        )
+        for sheet in reversed(sheets)
+        for column in sheet.columns
+    }
+    for column in unknown:
+        columns.setdefault(
+            column.header,
+            OfferedColumn(column.header, column.nearest, is_asked=True, sample=column.sample),
+        )
+    for header, meaning in chosen.columns.items():
+        columns.setdefault(header, OfferedColumn(header, meaning))
+    kinds: dict[str, str] = {
+        texts.kind: NAMES[texts.kind][1]
+        for sheet in sheets
+        for column in sheet.columns
+        for texts in column.texts
+        if texts.kind
+    }
+    row = sheets[0].header_row if len(sheets) == 1 else chosen.header_row
+    return OfferedChoices(
+        tuple(sorted(columns.values(), key=lambda column: not column.is_asked)[:_MAX_COLUMNS]),
+        kinds,
+        row,
+    )
+
+
 class ColumnsForm(forms.Form):
-    """The meaning of unknown columns of tables; `choices` are the previous ones."""
+    """What each column is, how answers of a kind are compared, and where the headers are."""
 
     prefix = "columns"
 
-    def __init__(
-        self, unknown: Iterable[UnknownColumn], choices: Mapping[str, str], data: Any = None
-    ) -> None:
+    def __init__(self, offered: OfferedChoices, chosen: TableChoices, data: Any = None) -> None:
         super().__init__(data)
-        asked = {column.header: column for column in unknown}
-        headers = list(dict.fromkeys([*asked, *choices]))[:_MAX_COLUMNS]
-        self._headers = {f"column{n}": header for n, header in enumerate(headers)}
-        for name, header in self._headers.items():
-            column = asked.get(header)
+        self._offered, self._chosen = offered, chosen
+        self._columns = {f"column{n}": column for n, column in enumerate(offered.columns)}
+        self._kinds = {f"kind{n}": kind for n, kind in enumerate(offered.kinds)}
+        for name, column in self._columns.items():
             self.fields[name] = forms.ChoiceField(
-                choices=_columns(header),
+                choices=_columns(column),
                 required=False,
-                label=Truncator(header).chars(_LABEL_CHARS),
-                help_text=f"For example: {column.sample}" if column and column.sample else "",
-                initial=choices.get(header, column.nearest if column else IGNORED),
+                label=Truncator(column.header).chars(_LABEL_CHARS),
+                help_text=f"For example: {column.sample}" if column.sample else "",
+                initial=chosen.columns.get(column.header, column.became),
                 widget=UnfoldAdminSelectWidget,
             )
+        for name, kind in self._kinds.items():
+            usual = offered.kinds[kind]
+            self.fields[name] = forms.ChoiceField(
+                choices=[("", f"{usual[:1].upper()}{usual[1:]} (usual)"), *way_choices()],
+                required=False,
+                initial=chosen.checks.get(kind, ""),
+                widget=UnfoldAdminSelectWidget,
+            )
+        if offered.header_row:
+            self.fields["header_row"] = forms.IntegerField(
+                required=False,
+                min_value=1,
+                max_value=MAX_ROWS,
+                label="Headers are in row",
+                initial=offered.header_row,
+                widget=UnfoldAdminIntegerFieldWidget,
+            )
 
-    def choices_by_header(self) -> dict[str, str]:
-        """Return the choices by header."""
-        return {header: self.cleaned_data[name] for name, header in self._headers.items()}
+    def choices(self) -> TableChoices:
+        """Return the choices of the person: what they left as it was read is none.
+
+        Other headers are other columns, so that choices for columns begin again with them.
+        """
+        row = self.cleaned_data.get("header_row")
+        if row and row != self._offered.header_row:
+            return TableChoices({}, self._chosen.checks, row)
+        columns, checks = dict(self._chosen.columns), dict(self._chosen.checks)
+        for name, column in self._sent_of(self._columns):
+            choice = self.cleaned_data[name]
+            if column.is_asked or column.header in columns or choice != column.became:
+                columns[column.header] = choice
+        for name, kind in self._sent_of(self._kinds):
+            checks[kind] = self.cleaned_data[name]
+        given = {kind: way for kind, way in checks.items() if way}
+        return TableChoices(columns, given, self._chosen.header_row)
+
+    def _sent_of(self, names: Mapping[str, _T]) -> Iterator[tuple[str, _T]]:
+        return ((name, item) for name, item in names.items() if self.add_prefix(name) in self.data)
+
+    def column_field(self, header: str) -> Any:
+        """Return the field of a column; None: there are too many."""
+        names = (name for name, column in self._columns.items() if column.header == header)
+        return next((self[name] for name in names), None)
+
+    def fields_beside(self, sheets: Iterable[SheetShown]) -> list[Any]:
+        """Return the fields of columns that no sheet has."""
+        known = {column.header for sheet in sheets for column in sheet.columns}
+        return [self[name] for name, item in self._columns.items() if item.header not in known]
+
+    def kind_field(self, kind: str) -> Any:
+        """Return the field of a kind of answers; None: there is none."""
+        return next((self[name] for name, known in self._kinds.items() if known == kind), None)
 
 
-def _columns(header: str) -> list[tuple[str, str]]:
+def _columns(column: OfferedColumn) -> list[tuple[str, str]]:
     """Return what a column may be: ignored, a parameter of its name, or any known column."""
-    param = param_column(header).header
-    return [
-        (IGNORED, "Ignore this column"),
-        *((known, f"{known}: {about}") for known, about in ABOUT.items()),
-        (param, f"{Truncator(param).chars(_LABEL_CHARS)}: {ABOUT_PARAM}"),
-    ]
+    param = param_column(column.header).header
+    names = {IGNORED: "Ignore this column"}
+    names |= {known: f"{known}: {about}" for known, about in ABOUT.items()}
+    names[param] = f"{Truncator(param).chars(_LABEL_CHARS)}: {ABOUT_PARAM}"
+    return [*({column.became: column.became} | names).items()]

@@ -5,7 +5,7 @@ they are gone, people upload them again.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import messages
@@ -18,18 +18,24 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evals_app.admin.importing.exporting import attachment, may_export_everything
 from evals_app.admin.importing.import_changes import count_by_kind
-from evals_app.admin.importing.import_forms import ColumnsForm, ImportForm, MissingAgentForm
+from evals_app.admin.importing.import_columns import show_sheets
+from evals_app.admin.importing.import_forms import (
+    ColumnsForm,
+    ImportForm,
+    MissingAgentForm,
+    OfferedChoices,
+    offer_choices,
+)
 from evals_app.admin.importing.import_preview import Preview, preview
 from evals_app.admin.kit.pages import page_context
 from evals_app.admin.kit.permissions import refused_upload
 from evals_app.engine.specs.files import media_type
 from evals_app.formats.dialects import DIALECTS
-from evals_app.formats.foreign.shapes import TableChoices
+from evals_app.formats.foreign.shapes import NO_CHOICES, TableChoices
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.reading.parsed_file import MAX_BYTES
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.formats.tables import DIALECT as TABLES
-from evals_app.formats.tables.chosen import UnknownColumn
 from evals_app.formats.tables.guide import guides_of
 from evals_app.formats.tables.separated import read_csv
 from evals_app.formats.tables.table import NO_NAME, Table, cell_name
@@ -83,14 +89,14 @@ _UNCHECKED = (
 class CheckedFiles:
     """Checked files, and what existed under the same slugs at that time.
 
-    `columns` has the choices made for columns of tables, `unknown` the columns left to choose.
+    `tables` has the choices made for tables, `offered` what else may be chosen.
     """
 
     upload: Upload
     agent: str | None
     before: str = ""
-    columns: Mapping[str, str] = field(default_factory=dict)
-    unknown: tuple[UnknownColumn, ...] = ()
+    tables: TableChoices = NO_CHOICES
+    offered: OfferedChoices = OfferedChoices()  # noqa: RUF009 - frozen
 
     def carry_out(self, **options: Any) -> ImportReport:
         """Import everything as checked, with the options of `import_files`."""
@@ -99,13 +105,13 @@ class CheckedFiles:
             find=self.upload.find,
             find_paths=self.upload.find_paths,
             agent=self.agent,
-            tables=TableChoices(self.columns),
+            tables=self.tables,
             **options,
         )
         return replace(report, warnings=[*report.warnings, *self.upload.passed_over()])
 
     def columns_form(self, data: Any = None) -> ColumnsForm:
-        return ColumnsForm(self.unknown, self.columns, data)
+        return ColumnsForm(self.offered, self.tables, data)
 
     @property
     def contents(self) -> Mapping[str, bytes]:
@@ -180,8 +186,9 @@ class _Page:
             outcome = error
         except PermissionDenied as error:
             return self.show(form, note=str(error))
-        looked = preview(outcome, checked.contents)
-        checked = replace(checked, unknown=tuple(looked.unknown))
+        looked = preview(outcome, checked.contents, checked.tables)
+        offered = offer_choices(looked.sheets, looked.unknown, checked.tables)
+        checked = replace(checked, offered=offered)
         columns = checked.columns_form()
         is_kept = looked.objects or looked.asks or columns.fields
         token = _keep(self.request, checked) if is_kept else ""
@@ -196,8 +203,8 @@ class _Page:
     def choose_columns(self, checked: CheckedFiles) -> HttpResponse:
         """Check the kept files again, with the choices for their columns."""
         answer = checked.columns_form(self.request.POST)
-        columns = {**checked.columns, **(answer.choices_by_header() if answer.is_valid() else {})}
-        return self.look(self.form(checked.agent), replace(checked, columns=columns))
+        tables = answer.choices() if answer.is_valid() else checked.tables
+        return self.look(self.form(checked.agent), replace(checked, tables=tables))
 
     def import_kept(self, checked: CheckedFiles) -> HttpResponse:
         """Import the kept files, unless the result would now differ from the preview."""
@@ -247,6 +254,8 @@ class _Page:
             "form": form,
             "looked": looked,
             "columns": columns if columns and columns.fields else None,
+            "sheets": show_sheets(looked.sheets, columns) if looked and columns else (),
+            "other_columns": columns.fields_beside(looked.sheets) if looked and columns else (),
             "asked": MissingAgentForm(self.rights) if looked and looked.asks else None,
             "note": note,
             "token": token,

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 
 from django.utils.text import Truncator
 
 from evals_app.admin.importing.import_changes import ObjectPreview, count_by_kind
 from evals_app.admin.importing.import_forms import AGENT_FIELD
 from evals_app.formats.detect import is_spreadsheet
+from evals_app.formats.foreign.shapes import NO_CHOICES, TableChoices
 from evals_app.formats.reading.problems import (
     FormatError,
     Level,
@@ -18,13 +19,15 @@ from evals_app.formats.reading.problems import (
     has_secret,
     is_secret,
 )
-from evals_app.formats.tables.chosen import UnknownColumn
+from evals_app.formats.table_mapping import SheetShown, map_table
+from evals_app.formats.tables.chosen import AnswerGuess, IgnoredColumn, UnknownColumn
 from evals_app.formats.tables.reader import read_table
 from evals_app.formats.tables.table import NO_NAME, Table, cell_name
 from evals_app.library.changes.import_report import ImportReport, ObjectChange
 from evals_app.reports.answers.losses import checks_not_read
 
 MAX_SHOWN = 100  # problems of one level
+MAX_TABLES = 5  # of which columns are shown
 MAX_WRITTEN = 50  # objects, new ones and changed ones each
 _MAX_LINE = 160
 _BEFORE = 60  # characters of a long line that are shown before the place
@@ -89,6 +92,7 @@ class ProblemsByFile:
 class Preview:
     """The changes of an import; none if there are errors.
 
+    `sheets` say what columns of tables become, `ignored` are columns that a person left out.
     `unassigned` are the files that need an agent, `objects` names what would be written, `counts`
     how much is new, changed and unchanged. `unknown` are columns that someone has to choose for,
     `lost_checks` is the number of lost checks in words.
@@ -100,6 +104,8 @@ class Preview:
     lost_checks: str
     unassigned: list[str]
     unknown: list[UnknownColumn]
+    sheets: list[SheetShown]
+    ignored: list[IgnoredColumn]
     objects: str
     counts: list[str]
     created: list[ObjectPreview]
@@ -112,22 +118,38 @@ class Preview:
     unchecked: list[ObjectChange]
 
     @property
+    def ignored_names(self) -> str:
+        """The columns that were left out, with how many rows they fill."""
+        return ", ".join(f"{item.header} ({item.rows:,} filled)" for item in self.ignored)
+
+    @property
     def asks(self) -> bool:
         """Whether only an agent is missing."""
         return bool(self.unassigned) and not (self.errors or self.unknown)
 
 
-def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) -> Preview:
-    """Return the outcome of a dry run, with lines of the uploaded files."""
+def preview(
+    outcome: ImportReport | FormatError,
+    contents: Mapping[str, bytes],
+    chosen: TableChoices = NO_CHOICES,
+) -> Preview:
+    """Return the outcome of a dry run, with lines of the uploaded files.
+
+    `chosen` is what was chosen for tables.
+    """
     quotes = _Quotes(contents)
     changes: list[ObjectChange] = []
     if isinstance(outcome, FormatError):
         problems = outcome.problems
     else:
-        problems, changes = [*outcome.warnings, *outcome.losses], outcome.changes
+        problems = [*outcome.guesses, *outcome.warnings, *outcome.losses]
+        changes = outcome.changes
     unassigned = [problem for problem in problems if isinstance(problem, NoAgent)]
     unknown = [problem for problem in problems if isinstance(problem, UnknownColumn)]
-    others = [item for item in problems if not isinstance(item, NoAgent | UnknownColumn)]
+    ignored = [problem for problem in problems if isinstance(problem, IgnoredColumn)]
+    others = [
+        item for item in problems if not isinstance(item, NoAgent | UnknownColumn | IgnoredColumn)
+    ]
 
     def remarks(level: Level) -> ProblemsByFile:
         return quotes.remarks([problem for problem in others if problem.level == level])
@@ -143,6 +165,8 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
         losses=remarks("loss"),
         lost_checks=_lost_checks(outcome),
         unknown=unknown,
+        sheets=list(quotes.sheets(_tables_in(problems, changes), chosen)),
+        ignored=ignored,
         unassigned=list(dict.fromkeys(problem.path for problem in unassigned)),
         objects=count_by_kind([*created, *updated]),
         counts=[f"{word}: {count_by_kind(group)}" for word, group in counts.items() if group],
@@ -155,6 +179,14 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
         edited=[change for change in changes if change.overwrites],
         unchecked=[change for change in changes if change.checks_nothing],
     )
+
+
+def _tables_in(problems: list[Problem], changes: list[ObjectChange]) -> list[str]:
+    """Return the paths of tables that were read as cases."""
+    said = (AnswerGuess, IgnoredColumn, NoAgent, UnknownColumn)
+    paths = [problem.path for problem in problems if isinstance(problem, said)]
+    paths += [change.path for change in changes if change.kind == "suite"]
+    return [path for path in dict.fromkeys(paths) if is_spreadsheet(path)][:MAX_TABLES]
 
 
 def _lost_checks(outcome: ImportReport | FormatError) -> str:
@@ -180,6 +212,11 @@ class _Quotes:
             [(path, list(quoted)) for path, quoted in files],
             len(problems) - len(shown),
         )
+
+    def sheets(self, paths: list[str], chosen: TableChoices) -> Iterator[SheetShown]:
+        """Yield what the columns of tables become."""
+        tables = filter(None, map(self._table, paths))
+        return islice((sheet for table in tables for sheet in map_table(table, chosen)), MAX_TABLES)
 
     def _quote(self, problem: Problem) -> QuotedProblem:
         if is_spreadsheet(problem.path):

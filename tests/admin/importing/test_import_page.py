@@ -13,7 +13,7 @@ from openpyxl import load_workbook
 
 from evals_app.admin.importing import import_page
 from evals_app.library.importing.file_import import import_files
-from evals_app.models import Agent, Suite
+from evals_app.models import Agent, Assertion, Suite
 from tests.authored import client_who_may
 from tests.library.written import EVERYTHING, FIXTURE
 from tests.page_form import posted_by
@@ -199,7 +199,8 @@ def test_unknown_columns_are_a_question_and_then_the_agent_is(admin_client: Clie
 
     page = asked.choose_columns(column0="user", column1="").choose_agent("echo")
 
-    assert "'Owner' is ignored" in page.text
+    assert "Left out, as you chose: Owner (1 filled)" in page.text
+    assert "Lost" not in page.text  # nothing that the file has was dropped unasked
     assert '<option value="user" selected>' in page.html  # it may still be changed
     assert "Imported: 1 suite." in page.press_import().text
     turn = Suite.objects.get().cases.get().turns.get()
@@ -231,6 +232,68 @@ def test_other_mistakes_stay_in_sight_and_choices_can_be_changed(admin_client: C
     ignored = again.choose_columns(column0="")
     assert "1 error to fix" in ignored.text
     assert "whole number" in ignored.text
+
+
+# What each column becomes
+
+FILLED_IN = b"""\
+Fragenkatalog;;;
+Frage;Musterantwort;Art;gepr. durch
+Wann?;7;Auskunft;Ana
+Warum?;12;Auskunft;Ana
+"""
+
+
+def test_known_columns_show_what_they_became_with_a_reply_that_passes(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+
+    page = check(admin_client, {"a.csv": FILLED_IN}, agent="echo")
+
+    assert "number: how it is compared" in page.text
+    assert "“The answer is 7.”" in page.text
+    assert "“The answer is 8.”" in page.text
+    assert "left out: above the headers" in page.text
+    assert page.text.count("Choose what this column is") == 2
+    assert page.token == ""
+
+
+def test_what_is_left_as_it_was_read_is_no_choice_and_a_way_to_compare_may_be_chosen(
+    admin_client: Client,
+) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    asked = check(admin_client, {"a.csv": FILLED_IN}, agent="echo")
+    sent = {"column0": "tags", "column1": "", "column2": "user", "column3": "expected"}
+
+    page = asked.choose_columns(**sent, kind0="exact match", header_row="2")
+
+    assert "Left out, as you chose: gepr. durch (2 filled)" in page.text
+    page.press_import()
+    (first, _) = Suite.objects.get().cases.all()
+    assert first.tags == ["Auskunft"]
+    assert {*Assertion.objects.values_list("type", flat=True)} == {"exact_match"}
+
+
+def test_the_row_of_the_headers_may_be_chosen(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    table = b"question,answer\nFrage,Antwort\nHi,Hello\n"
+    page = check(admin_client, {"a.csv": table}, agent="echo")
+    assert "2 cases for the agent echo" in page.text
+
+    again = page.choose_columns(column0="user", column1="expected", header_row="2")
+
+    assert "1 case for the agent echo" in again.text
+
+
+def test_what_a_column_became_may_be_changed_although_it_is_known(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    page = check(admin_client, {"a.csv": b"user,contains,notes\nHi,Hello,Bye\n"}, agent="echo")
+
+    again = page.choose_columns(column0="user", column1="contains", column2="not contains")
+
+    assert "“The answer is Bye.”" in again.text
+    again.press_import()
+    types = Assertion.objects.order_by("position").values_list("type", flat=True)
+    assert [*types] == ["contains", "not_contains"]
 
 
 @pytest.mark.parametrize("choice", ["nothing", "param:", "<b>"])
@@ -404,7 +467,7 @@ def test_of_many_cases_a_few_are_shown_and_the_rest_is_counted(admin_client: Cli
 
     assert "1,200 cases for the agent echo" in page.text
     assert "and 1,197 more" in page.text
-    assert "Case 4" not in page.text
+    assert "Case 4:" not in page.text
 
     page.press_import()
     page = check(admin_client, {"many.csv": table.replace(b"Hello", b"Bye")}, agent="echo")
