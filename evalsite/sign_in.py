@@ -35,7 +35,7 @@ KNOWN_BROWSER = "known_browser"  # the cookie with the name of who signed in las
 _KEPT = timedelta(days=180)
 
 
-class SignInLimits(AxesDatabaseHandler):
+class SignInLimits(AxesDatabaseHandler):  # type: ignore[misc]  # ships no types
     """Refuses only those who fail too often."""
 
     def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
@@ -134,7 +134,7 @@ def loggable_name(name: str | None, address: str | None, *_: object) -> str:
     return f"{name!r} from {address}"
 
 
-def _wait_s(request: HttpRequest) -> float | None:
+def _wait_s(request: object) -> float | None:
     end: datetime | None = getattr(request, "sign_in_again_at", None)
     return None if end is None else max(1.0, (end - timezone.now()).total_seconds())
 

@@ -1,6 +1,6 @@
 """The page of a fixture: entities, relations and knowledge are checked and saved as one spec."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.contrib import admin, messages
@@ -129,7 +129,7 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
         return format_html_join(", ", "{}", links) or "Nothing yet"
 
     def get_deleted_objects(
-        self, objs: Iterable[Fixture], request: HttpRequest
+        self, objs: Sequence[Fixture] | QuerySet[Fixture], request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
         """Show what uses the fixtures, where Django would show the rows in between."""
         deleted, counts, lacking, protected = super().get_deleted_objects(objs, request)

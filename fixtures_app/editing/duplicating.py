@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from django.contrib import messages
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -27,7 +28,7 @@ def free_name(wanted: str, taken: Iterable[str], *, length: int, mark: str = " "
 class Duplicating(ModelAdmin):
     """Lets people duplicate a row; `make_copy` saves and returns the copy."""
 
-    copied: Callable[[object], object]
+    make_copy: Callable[..., Model]
 
     @action(
         description="Duplicate",

@@ -13,7 +13,6 @@ from django.contrib.admin.models import LogEntry
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
@@ -196,13 +195,11 @@ class Editor(KeepsTexts, ModelAdmin):
         self,
         request: HttpRequest,
         form: forms.BaseForm,
-        formsets: list[BaseInlineFormSet],
+        formsets: Any,  # a list
         add: bool = False,  # noqa: FBT001, FBT002 - Django's signature
-    ) -> list[dict[str, object]]:
+    ) -> list[dict[str, Any]]:
         others = [formset for formset in formsets if not isinstance(formset, OrderedFormSet)]
-        changes: list[dict[str, object]] = super().construct_change_message(
-            request, form, others, add
-        )
+        changes = super().construct_change_message(request, form, others, add)
         if add:
             return changes
         for formset in formsets:

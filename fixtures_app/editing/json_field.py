@@ -59,7 +59,7 @@ def _comparable(value: object) -> str:
 class JsonTextField(forms.CharField):
     """A text area of JSON; `kind` dict or list asks for an object or a list."""
 
-    def __init__(self, *, kind: type | None = None, rows: int = 4, **kwargs: object) -> None:
+    def __init__(self, *, kind: type | None = None, rows: int = 4, **kwargs: Any) -> None:
         widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "class": "ew-mono"})
         super().__init__(strip=False, **{"widget": widget, **kwargs})
         self.kind = kind

@@ -341,7 +341,7 @@ class AgentAdmin(Duplicating, Editor):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
-        fieldsets: list[Any] = super().get_fieldsets(request, obj)
+        fieldsets = super().get_fieldsets(request, obj)
         if obj is None or self.has_change_permission(request, obj):
             return fieldsets
         # Without the right to change, rows are shown as they are, and cannot be edited.

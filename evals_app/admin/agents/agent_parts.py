@@ -49,9 +49,9 @@ FIELDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def names_of(part: str) -> list[str]:
+def names_of(part: str) -> tuple[str, ...]:
     """Return the fields of a part."""
-    return [name for name, (of, _) in FIELDS.items() if of == part]
+    return tuple(name for name, (of, _) in FIELDS.items() if of == part)
 
 
 def with_fields(form: type[F]) -> type[F]:

@@ -145,7 +145,7 @@ class ChecksEditor(Editor):
         css = {"all": ["evals_app/suites/case_editor.css", "evals_app/checks/check_picker.css"]}
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
-        fieldsets: list[Any] = super().get_fieldsets(request, obj)
+        fieldsets = super().get_fieldsets(request, obj)
         if obj is None or self.has_change_permission(request, obj):
             return fieldsets
         # Without the right to change, tags are shown as words, not as a list.

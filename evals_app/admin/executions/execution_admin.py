@@ -8,7 +8,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from evals_app.admin.executions.execution_pages import whole_context, with_its_run
@@ -35,7 +34,7 @@ class CaseFilter(admin.SimpleListFilter):
 
     title = parameter_name = column = "case"
 
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Iterable[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
         chosen = request.GET.get(self.parameter_name)
         return [(chosen, chosen)] if chosen else []
 
@@ -50,7 +49,7 @@ class RunFilter(CaseFilter):
     # By its own key: a number too large for a key finds nothing, but breaks a foreign key.
     column = "run__id"
 
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Iterable[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
         return [
             (pk, f"Run {pk}") for pk, _ in super().lookups(request, model_admin) if pk.isdecimal()
         ]

@@ -1,7 +1,6 @@
 """Permissions and limits of pages: rights of buttons, rows that only runs write, uploads."""
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
@@ -41,7 +40,7 @@ class ReadOnly(WrittenByRuns):
 
     sortable_by = ()  # no other order has an index
     ordering = ("-id",)
-    actions: ClassVar[Sequence[str | Callable[..., object]] | None] = None
+    actions: Sequence[str | Callable[..., HttpResponse | None]] | None = None
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # each would count the table
     list_per_page = 50

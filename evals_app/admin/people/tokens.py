@@ -53,7 +53,7 @@ class ApiTokenAdmin(ModelAdmin):
         rows: QuerySet[ApiToken] = super().get_queryset(request)
         return rows if request.user.is_superuser else rows.filter(user=request.user.pk)
 
-    def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> list[str]:
+    def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> list[Any]:
         # A token for another person would lend that person's rights.
         user = ["user"] if request.user.is_superuser else []
         return ["name", *user, "scope", "expires_at", "requires_if_match"]
@@ -62,7 +62,7 @@ class ApiTokenAdmin(ModelAdmin):
         # A wider scope, or another person, is another token.
         return ["user", "scope"] if obj else []
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, object]:
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"user": request.user.pk, **super().get_changeform_initial_data(request)}
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature

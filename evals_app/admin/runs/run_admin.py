@@ -10,7 +10,6 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
-from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
@@ -37,7 +36,7 @@ class SuiteFilter(admin.SimpleListFilter):
     parameter_name = "suite_slug"
     column: ClassVar[str] = "suite_slug"
 
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Iterable[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> Iterable[tuple[str, str]]:
         return list(Suite.objects.order_by("name").values_list("slug", "name"))
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:

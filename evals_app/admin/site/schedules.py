@@ -204,7 +204,7 @@ class ScheduleAdmin(Editor):
 
     # The page
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, object]:
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         zone = zone_of(request.user)
         return {
             "time_zone": str(zone or timezone.get_default_timezone()),

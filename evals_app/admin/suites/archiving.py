@@ -1,7 +1,7 @@
 """Archived suites: hidden from lists and runs until someone restores them."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
@@ -17,6 +17,8 @@ from evals_app.admin.starting.run_dialog import leave_dialog
 from evals_app.models import Suite
 from evals_app.models.authored.suites import SuiteQuerySet
 
+_Method = TypeVar("_Method", bound=Callable[..., object])
+
 
 class ArchivedFilter(admin.SimpleListFilter):
     """Active suites by default, or archived ones."""
@@ -25,7 +27,7 @@ class ArchivedFilter(admin.SimpleListFilter):
     parameter_name = "archived"
     column = "archived_at"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> Iterable[tuple[str, str]]:
         return [("yes", "Archived"), ("all", "Active and archived")]
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
@@ -46,11 +48,15 @@ class ArchivedSuiteFilter(ArchivedFilter):
     column = "suite__archived_at"
 
 
-def _confirm_button(what: str, icon: str, text: str) -> Any:
+def _confirm_button(what: str, icon: str, text: str) -> Callable[[_Method], _Method]:
     """Make a button with a dialog that asks first."""
-    dialog = {"title": f"{what} this suite?", "description": text, "form_submit_text": what}
-    named = {"description": what, "icon": icon, "url_path": what.lower()}
-    return action(**named, permissions=["archive"], dialog=dialog)
+    return action(
+        description=what,
+        icon=icon,
+        url_path=what.lower(),
+        permissions=["archive"],
+        dialog={"title": f"{what} this suite?", "description": text, "form_submit_text": what},
+    )
 
 
 def useless_action(suite: Suite) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -176,11 +176,11 @@ class CaseAdmin(Duplicating, ChecksEditor):
             request, obj, post_url_continue
         )
 
-    def response_post_save_add(self, request: HttpRequest, obj: Case) -> HttpResponse:
+    def response_post_save_add(self, request: HttpRequest, obj: Case) -> HttpResponseRedirect:
         """Continue with the suite: its next case, or its first run."""
         return redirect("admin:evals_app_suite_cases", obj.suite_id)
 
-    def response_post_save_change(self, request: HttpRequest, obj: Case) -> HttpResponse:
+    def response_post_save_change(self, request: HttpRequest, obj: Case) -> HttpResponseRedirect:
         """Return to the suite, or to the list that a person has filtered."""
         if "_changelist_filters" in request.GET:
             return super().response_post_save_change(request, obj)

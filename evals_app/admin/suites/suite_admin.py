@@ -136,7 +136,7 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
     ]
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
-        fieldsets: list[Any] = super().get_fieldsets(request, obj)
+        fieldsets = super().get_fieldsets(request, obj)
         if obj is not None:
             return fieldsets
         # Everything but the first section has a default that suits a first run.

@@ -1,0 +1,3 @@
+from django.utils.safestring import SafeString
+
+def prettify_json(data: object, encoder: object) -> SafeString | None: ...
