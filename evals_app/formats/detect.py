@@ -95,11 +95,13 @@ def foreign_dialect(path: str, data: object) -> str | None:
     """Return the dialect of a file that is not ours by its data, then by its name; None if it is ours."""
     if is_spreadsheet(path):
         return "table"
-    if has_own_suffix(path):
+    if _NATIVE.finds(path):
         return None
     for dialect in DIALECTS.values():
         if dialect.is_certain(path, data):
             return dialect.name
+    if has_own_suffix(path):
+        return None
     if is_table(path):
         return "table"
     named, kind = _NAMED.get(PurePosixPath(path).name), kind_of(path, data)

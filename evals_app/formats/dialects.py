@@ -4,6 +4,7 @@ from evals_app.formats import (
     adk,
     agent_skills,
     agentura,
+    agentv,
     holodeck,
     lobu,
     native,
@@ -30,5 +31,6 @@ DIALECTS: dict[str, Dialect] = {
         agent_skills,
         pydantic_evals,
         adk,
+        agentv,
     )
 }

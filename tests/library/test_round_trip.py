@@ -14,6 +14,7 @@ from evals_app.library.importing.examples import import_examples
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn
 from fixtures_app.models import Entity, Fixture
+from tests.formats.agentv.evals import NOW as AGENTV
 from tests.formats.pydantic_evals.datasets import DATASET
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +41,10 @@ def test_every_example_is_the_same_after_export_and_import_byte_for_byte() -> No
 
 @pytest.mark.parametrize(
     ("path", "written"),
-    [pytest.param("data.yaml", DATASET, id="pydantic-evals")],
+    [
+        pytest.param("data.yaml", DATASET, id="pydantic-evals"),
+        pytest.param("a.EVAL.yaml", AGENTV, id="AgentV"),
+    ],
 )
 def test_what_was_read_of_another_tool_is_unchanged_as_native_yaml(
     path: str, written: object

@@ -17,6 +17,7 @@ NO_JUDGE = (
 NO_TAG = (
     f"Texts and numbers of up to {MAX_TAG_CHARS} characters become tags. This metadata is left out."
 )
+SAME_MEANING = "The reply says the same as the expected answer."
 # Our providers by the names that frameworks give them.
 _PROVIDERS = {
     **{name: name for name in ("anthropic", "groq", "ollama", "openai", "openrouter")},

@@ -55,10 +55,10 @@ Files of other systems are read directly: tables ([spreadsheets](spreadsheets.md
 of [Struere](coming-from-struere.md), [Agentura](coming-from-agentura.md),
 [Lobu](coming-from-lobu.md), [HoloDeck](coming-from-holodeck.md),
 [promptfoo](coming-from-promptfoo.md), [OpenAI Evals](coming-from-openai-evals.md),
-[Agent Skills](coming-from-agent-skills.md),
-[Pydantic Evals](coming-from-pydantic-evals.md) and [ADK](coming-from-adk.md).
-Their defaults are written out on import, so that an export shows them. What they cannot say is
-written [beside them](beside-files.md).
+[Agent Skills](coming-from-agent-skills.md), [Pydantic Evals](coming-from-pydantic-evals.md),
+[ADK](coming-from-adk.md) and [AgentV](coming-from-agentv.md). Their defaults are written out on
+import, so that an export shows them. What they cannot say is written
+[beside them](beside-files.md).
 
 Assertions have a page of their own: [assertions](assertions.md). [Your own agent](own-agents.md) describes
 what an agent over HTTP, in Python or as a program receives and may answer."""

@@ -16,6 +16,8 @@ from evals_app.formats.importing import Imported, SourceData, SourceFile, read_f
 from evals_app.formats.reading.problems import FormatError
 from evals_app.formats.reading.yaml_source import read_yaml
 from tests.formats.agentura.projects import TALK
+from tests.formats.agentv.evals import BEFORE, NEXT
+from tests.formats.agentv.evals import NOW as AGENTV
 from tests.formats.anywhere import changed
 from tests.formats.holodeck import projects as holodeck
 from tests.formats.openai_evals.saved import RIGHT, a_run, an_eval
@@ -234,6 +236,10 @@ HOLODECK = {
         ("promptfoo", None, {"x/promptfooconfig.yaml": PROMPTFOO, "x/p.txt": "P {{what}}"}),
         pytest.param("openai-evals", "desk", {"eval_x.json": OPENAI}, id="OpenAI"),
         pytest.param("pydantic-evals", "desk", {"data.yaml": PYDANTIC}, id="pydantic-evals"),
+        *(
+            pytest.param("agentv", "desk", {"a.EVAL.yaml": data}, id=f"AgentV, {name}")
+            for name, data in {"now": AGENTV, "before": BEFORE, "next": NEXT}.items()
+        ),
         pytest.param(
             "openai-evals",
             "desk",
