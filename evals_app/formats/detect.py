@@ -93,8 +93,6 @@ def instead_of(path: str) -> str:
 
 def foreign_dialect(path: str, data: object) -> str | None:
     """Return the dialect of a file that is not ours by its data, then by its name; None if it is ours."""
-    if is_spreadsheet(path):
-        return "table"
     if _NATIVE.finds(path):
         return None
     for dialect in DIALECTS.values():

@@ -5,6 +5,7 @@ from evals_app.formats import (
     agent_skills,
     agentura,
     agentv,
+    copilot_studio,
     holodeck,
     lobu,
     native,
@@ -32,5 +33,6 @@ DIALECTS: dict[str, Dialect] = {
         pydantic_evals,
         adk,
         agentv,
+        copilot_studio,
     )
 }

@@ -17,6 +17,7 @@ from typing import ClassVar, Unpack, get_args
 from pydantic import BaseModel, ConfigDict
 
 from evals_app.formats.foreign.attached import AttachedFiles
+from evals_app.formats.foreign.words import sounds_like_check
 from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import Level, Loc, Problem, ProblemDetails, holds
 from fixtures_app.ground.words import near
@@ -169,7 +170,8 @@ def report_unsupported(
             message = f"Unknown key `{key}`.{near(key, names)} Known keys: {', '.join(names)}."
             is_overlooked = part.overlooks and not near(key, missing)
             level: Level = "loss" if is_overlooked else "error"
-            yield document.problem(here, message, at_key=True, level=level)
+            checks = int(is_overlooked and sounds_like_check(key))
+            yield document.problem(here, message, at_key=True, level=level, checks=checks)
         elif isinstance(value, Mapping):
             for item in (fields[key], *get_args(fields[key])):
                 if isinstance(item, type) and issubclass(item, Foreign):

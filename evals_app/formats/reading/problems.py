@@ -25,7 +25,7 @@ _SECRETIVE = {
 # Name and password in an address.
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _KEYS = re.compile(r"[\w-]+(?=[\"']?\s*[:=])")  # YAML, JSON and TOML
-_INDEX = re.compile(r"\[\d+\]")
+_INDEX = re.compile(r"\[\d+\]|(?<=[A-Z])\d+\Z")  # of a list, or the row of a cell
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 

@@ -56,7 +56,8 @@ of [Struere](coming-from-struere.md), [Agentura](coming-from-agentura.md),
 [Lobu](coming-from-lobu.md), [HoloDeck](coming-from-holodeck.md),
 [promptfoo](coming-from-promptfoo.md), [OpenAI Evals](coming-from-openai-evals.md),
 [Agent Skills](coming-from-agent-skills.md), [Pydantic Evals](coming-from-pydantic-evals.md),
-[ADK](coming-from-adk.md) and [AgentV](coming-from-agentv.md). Their defaults are written out on
+[ADK](coming-from-adk.md), [AgentV](coming-from-agentv.md) and
+[Copilot Studio](coming-from-copilot-studio.md). Their defaults are written out on
 import, so that an export shows them. What they cannot say is written
 [beside them](beside-files.md).
 

@@ -189,6 +189,20 @@ ADK_CONFIG: Any = {
         "rubric_based_tool_use_quality_v1": {"rubrics": [{"rubricContent": {"textProperty": "x"}}]},
     }
 }
+COPILOT: Any = {
+    "schemaVersion": "1.4.0",
+    "metadata": {"name": "a", "tags": ["b"]},
+    "default_evaluators": {"Relevance": {}, "Similarity": {"threshold": 4}},
+    "items": [
+        {
+            "prompt": "a",
+            "expected_response": "b",
+            "evaluators": ["ExactMatch", {"PartialMatch": {}}],
+        },
+        {"name": "c", "turns": [{"prompt": "d", "evaluators": {"Citations": {}}, "tags": ["e"]}]},
+        {"prompt": "f", "evaluators": {"ToolCallSelection": {"calls": [{"tool": "t"}]}}},
+    ],
+}
 METRICS = (*(holodeck.NUMERIC, holodeck.EQUALITY, holodeck.GEVAL, holodeck.RAG, holodeck.BEFORE),)
 HOLODECK = {
     "whole": holodeck.WHOLE,
@@ -261,6 +275,7 @@ HOLODECK = {
             id="registry of OpenAI",
         ),
         pytest.param("openai-evals", "desk", {"samples.jsonl": OPENAI_SAMPLES}, id="samples"),
+        ("copilot-studio", "desk", {"office.json": COPILOT}),
         pytest.param("table", "desk", {"x.jsonl": TABLE}, id="rows"),
         *(
             pytest.param(None, None, {file.path: read_yaml("", file.content).data}, id=file.path)
