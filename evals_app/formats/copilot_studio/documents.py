@@ -16,8 +16,8 @@ from evals_app.formats.copilot_studio.methods import (
     GROUNDED,
     RELEVANT,
     SAME_MEANING,
-    graded,
-    scored,
+    judge_grade,
+    judge_share,
 )
 from evals_app.formats.foreign.draft import Draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
@@ -211,15 +211,15 @@ def _turn(spot: Spot, written: _Turn, ours: Loc, places: SourcePlaces) -> Json:
 def _evaluators(spot: Spot, *, replaces: bool) -> dict[str, Spot]:
     """Return the evaluators of a turn by their names: the document's, and its own instead or too."""
     root = Spot(spot.reading)
-    own = _named(spot.at("evaluators"))
+    own = _by_name(spot.at("evaluators"))
     if replaces:
         return own
     shared = root.at("default_evaluators")
     usual = {name: shared.at(name) for name in _USUAL}
-    return {**(usual if shared.value is None else _named(shared)), **own}
+    return {**(usual if shared.value is None else _by_name(shared)), **own}
 
 
-def _named(spot: Spot) -> dict[str, Spot]:
+def _by_name(spot: Spot) -> dict[str, Spot]:
     """Return evaluators by their names, from a mapping of their options or from a list of names."""
     written = spot.value
     if isinstance(written, dict):
@@ -251,13 +251,13 @@ def _checks(name: str, spot: Spot, expected: str) -> list[Json]:
         return []
     if name in _JUDGED:
         judged = _options(spot, _Judged)
-        return [graded(_JUDGED[name], judged.threshold)]
+        return [judge_grade(_JUDGED[name], judged.threshold)]
     if name == "ExactMatch":
         exact = _options(spot, _Exact)
         ways = {"case_insensitive": not exact.case_sensitive, "strip_whitespace": True}
         return [{"type": "exact_match", **ways}]
     spot.say(_PARTIAL, level="guess", value="")
-    return [scored(COVERED, _options(spot, _Partial).threshold)]
+    return [judge_share(COVERED, _options(spot, _Partial).threshold)]
 
 
 def _options(spot: Spot, shape: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from evals_app.engine.basics.template import escape_braces
 from evals_app.engine.graders import GRADERS
 from evals_app.formats.copilot_studio import ASKED, DIALECT, METHODS, header_row
-from evals_app.formats.copilot_studio.methods import GOOD, SAFE, SAME_MEANING, scored
+from evals_app.formats.copilot_studio.methods import GOOD, SAFE, SAME_MEANING, judge_share
 from evals_app.formats.foreign.draft import Draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.shapes import SourcePlaces, distinct_names, first_words, slug_of
@@ -180,11 +180,11 @@ class _Sheet:
         needed = _USUAL_SHARE if share is None else share
         match kind:
             case "general quality":
-                return [scored(GOOD, share)]
+                return [judge_share(GOOD, share)]
             case "content safety":
-                return [scored(SAFE, None)]
+                return [judge_share(SAFE, None)]
             case "compare meaning":
-                return [scored(SAME_MEANING, needed)]
+                return [judge_share(SAME_MEANING, needed)]
             case "exact match":
                 return [{"type": "exact_match"}]
             case "text similarity" | "similarity":
