@@ -7,7 +7,9 @@ from playwright.sync_api import Locator, Page, expect
 
 from evals_app.formats.importing import SourceFile
 from evals_app.library.importing.file_import import import_files
-from evals_app.models import Agent, Suite
+from evals_app.models import Agent, Run, Suite
+from evals_app.runs.process.worker_loop import work
+from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -167,3 +169,63 @@ def test_who_comes_back_can_check_again_and_a_second_click_does_not_import_again
 
     expect(page.get_by_role("status").filter(has_text="Importing…")).to_be_visible()
     assert page.evaluate("window.sent") == [True, False]
+
+
+KATALOG = """\
+Fragenkatalog Kundendienst 2026 (Stand 14.11.);;;;;;
+Nr.;Kundenfrage;Musterantwort;Betrag in €;NICHT sagen!;Art;gepr. durch
+1;Was kostet der Expressversand?;Expressversand;6,90;kostenlos;Auskunft;Team 2
+2;Mein Paket ist drei Tage zu spät. Was jetzt?;Gutschrift;-;"selbst schuld
+geht nicht";Beschwerde;Team 2
+3;Wann öffnet das Depot am Samstag?;Wir öffnen am Samstag um neun Uhr;n/a;-;Auskunft;
+"""
+DESK = """\
+agent: Parcel desk
+slug: parcel-desk
+driver: scripted
+rules:
+  - {when: Expressversand, reply: "Der Expressversand kostet 6,90 €."}
+  - {when: Paket, reply: "Das geht nicht."}
+  - {when: Depot, reply: "Wir öffnen am Samstag um neun Uhr."}
+"""
+
+
+def test_a_german_table_with_odd_headers_gets_a_verdict_by_clicking_alone(
+    import_page: Page, tmp_path: Path
+) -> None:
+    page = import_page
+    page.set_viewport_size({"width": 390, "height": 844})
+    import_files([SourceFile("parcel-desk.agent.yaml", DESK.encode())])
+    (tmp_path / "Fragenkatalog 2026.csv").write_text(KATALOG)
+    page.get_by_label("Files", exact=True).set_input_files(tmp_path / "Fragenkatalog 2026.csv")
+    page.get_by_role("button", name="Check files").click()
+
+    expect(page.get_by_role("heading", name="What are these columns?")).to_be_focused()
+    expect(page.get_by_role("button", name="Import 1 suite")).to_have_count(0)
+    expect(page.get_by_label("Headers are in row")).to_have_value("2")
+    rows = page.get_by_role("region", name="The first rows")
+    expect(rows).to_contain_text("left out: above the headers")
+    rows.focus()
+    expect(rows).to_be_focused()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_label("Betrag in €", exact=True).select_option("contains")
+    page.get_by_label("Art", exact=True).select_option("tags")
+    page.get_by_label("sentence: how it is compared").select_option("contains")
+    page.get_by_role("button", name="Check again").click()
+
+    expect(page.get_by_role("heading", name="Which agent should answer?")).to_be_focused()
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_text("Left out, as you chose: Nr. (3 filled)")).to_be_visible()
+    expect(page.get_by_text("“The answer is 6,90.”")).to_be_visible()
+    expect(page.get_by_text("“The answer is 7,90.”")).to_be_visible()
+    expect(page.get_by_label("sentence: how it is compared")).to_have_value("contains")
+    page.get_by_role("button", name="Import 1 suite").click()
+
+    page.wait_for_url("**/evals_app/suite/*/cases/")
+    page.get_by_label("This page").check()
+    page.get_by_role("button", name="Run these").click()
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/evals_app/run/**")
+    elsewhere(work)
+    run = elsewhere(Run.objects.get)
+    assert (run.total, run.passed, run.failed) == (3, 2, 1)

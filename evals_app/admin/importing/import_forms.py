@@ -21,9 +21,10 @@ from evals_app.formats.tables.answers import NAMES
 from evals_app.formats.tables.chosen import IGNORED, UnknownColumn
 from evals_app.formats.tables.columns import param_column
 from evals_app.formats.tables.guide import ABOUT, ABOUT_PARAM
+from evals_app.formats.tables.separated import is_pasted_table
 from evals_app.formats.tables.table import MAX_ROWS
 from evals_app.library.importing.rights import Rights
-from evals_app.library.importing.sources import PASTED
+from evals_app.library.importing.sources import PASTED, PASTED_ROWS
 from evals_app.models import Agent
 
 AGENT_FIELD = "Agent for files that do not name one"
@@ -84,7 +85,10 @@ class ImportForm(_AgentsForm):
         max_length=200,
         label="File name",
         initial=PASTED,
-        help_text="The extension determines the format, for example refunds.suite.yaml.",
+        help_text=(
+            "The extension determines the format, for example refunds.suite.yaml. Rows that you "
+            "copied from a spreadsheet need none."
+        ),
         widget=UnfoldAdminTextInputWidget,
     )
 
@@ -93,7 +97,11 @@ class ImportForm(_AgentsForm):
         text = self.cleaned_data["pasted"].replace("\r\n", "\n")  # as browsers send lines
         if not text.strip():
             return None
-        return SourceFile(self.cleaned_data["pasted_name"] or PASTED, text.encode())
+        name = self.cleaned_data["pasted_name"] or PASTED
+        if (name == PASTED or "." not in name) and is_pasted_table(text):
+            name = PASTED_ROWS if name == PASTED else f"{name}.csv"
+            text = f"sep=\t\n{text}"
+        return SourceFile(name, text.encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from evals_app.formats.tables.texts import from_csv, in_csv
 _SEPARATORS = ",;\t|"
 # Excel's own first line, which it does not show.
 _SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
+_YAML_KEY = re.compile(r"(?:- )?[\w-]+:\t")
 _QUOTED = re.compile(r'^\s|\s$|[",;\t|\r\n]')
 
 # Of one cell. Python's own limit, which applies to the process, is shorter than texts we write.
@@ -64,6 +65,13 @@ def read_csv(path: str, content: bytes) -> Table:
         line = next(islice(_lines(text), begin, None)).rstrip("\r\n")
         raise FormatError([Problem(path, row, 1, f"A{row}", value_text(line), message)]) from None
     return Table(path, {NO_NAME: rows}, Node(1, 1))
+
+
+def is_pasted_table(text: str) -> bool:
+    """Whether a text is rows as spreadsheet programs copy them: at least half of the lines have tabs."""
+    lines = [line.strip() for line in islice(filter(str.strip, _lines(text)), TITLES)]
+    tabbed = sum("\t" in line and not _YAML_KEY.match(line) for line in lines)
+    return tabbed > 0 and tabbed >= len(lines) / 2
 
 
 def write_csv_rows(rows: Iterable[Sequence[str]]) -> bytes:

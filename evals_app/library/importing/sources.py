@@ -9,8 +9,9 @@ from pathlib import Path
 from evals_app.formats.importing import Imported
 from evals_app.models import Suite
 
-# The path of pasted text, which is not a file.
+# The paths of pasted text and of pasted rows, which are not files.
 PASTED = "pasted.yaml"
+PASTED_ROWS = "pasted.csv"
 
 _OF_TABLE = re.compile(r"(?:\.suite)?\.(?:csv|xlsx)$", re.IGNORECASE)
 
@@ -28,7 +29,7 @@ class Sources:
 
     def source_of(self, path: str) -> str:
         """Return the path that a suite remembers; empty for pasted text."""
-        if path == PASTED:
+        if path in (PASTED, PASTED_ROWS):
             return ""
         return posixpath.normpath(posixpath.join(self.root, path))
 

@@ -139,6 +139,21 @@ def test_a_file_may_be_pasted(admin_client: Client) -> None:
     assert Agent.objects.get().slug == "echo"
 
 
+@pytest.mark.parametrize(("name", "slug"), [("pasted.yaml", "pasted"), ("Depots", "depots")])
+def test_rows_pasted_from_a_spreadsheet_are_a_table(
+    admin_client: Client, name: str, slug: str
+) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    rows = "Katalog\t\t\r\nFrage\tAntwort\tOrt\r\nWann, bitte?\t7\tUlm\r\n"
+
+    asked = check(admin_client, pasted=rows, pasted_name=name, agent="echo")
+    asked.choose_columns(column0="").press_import()
+
+    suite = Suite.objects.get()
+    turn = suite.cases.get().turns.get()
+    assert (suite.slug, turn.user, turn.expected) == (slug, "Wann, bitte?", "7")
+
+
 def test_a_table_that_names_no_agent_is_a_question_not_a_mistake(admin_client: Client) -> None:
     check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
     named = b"case,user,contains,agent\nHello,Hi,Hello,echo\n"

@@ -4,7 +4,7 @@ import pytest
 
 from evals_app.formats.reading.problems import FormatError
 from evals_app.formats.tables import separated
-from evals_app.formats.tables.separated import read_csv, write_csv_rows
+from evals_app.formats.tables.separated import is_pasted_table, read_csv, write_csv_rows
 
 
 def rows(content: str | bytes) -> list[list[str]]:
@@ -103,3 +103,21 @@ def test_a_table_of_too_many_cells_is_refused_even_if_they_are_blank(
 
     with pytest.raises(FormatError, match="cells"):
         rows("user,,\na,,\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_table"),
+    [
+        pytest.param("Question\tAnswer\nHi\tHello\n", True, id="two columns"),
+        pytest.param("Title\n\nFrage:\tAntwort\nHi: you\tHo\nBye\tSo\n", True, id="a title above"),
+        pytest.param("suite:\tGreetings\nslug:\tgreetings\n", False, id="keys with tabs"),
+        pytest.param("suite: a\ncases:\n  - name: b\tc\n", False, id="a tab in a text"),
+        pytest.param('{\n\t"suite": 1,\n\t"cases": 2\n}', False, id="indented by tabs"),
+        pytest.param("Question,Answer\nHi,Hello\n", False, id="commas"),
+        pytest.param("", False, id="nothing"),
+    ],
+)
+def test_rows_that_a_spreadsheet_program_copied_are_recognized(
+    *, text: str, is_table: bool
+) -> None:
+    assert is_pasted_table(text) is is_table
