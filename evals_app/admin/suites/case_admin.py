@@ -63,7 +63,10 @@ class CaseAdmin(Duplicating, ChecksEditor):
         (
             "Limits and trials",
             {
-                "fields": [*LimitsSpec.model_fields, "turn_timeout_s", "trials", "streaming"],
+                "fields": [
+                    *(*LimitsSpec.model_fields, "turn_timeout_s"),
+                    *("trials", "pass_threshold", "streaming"),
+                ],
                 "classes": ["collapse"],
             },
         ),

@@ -15,6 +15,7 @@ from evals_app.engine.specs.base_spec import (
     MAX_INTEGER,
     MILLISECONDS,
     SECONDS,
+    SHARE,
     Name,
     Prose,
     Spec,
@@ -203,6 +204,14 @@ class CaseSpec(Spec):
         description="How often the case runs. By default, the suite's number.",
         ge=1,
         le=100,
+    )
+    pass_threshold: float | None = Field(
+        default=None,
+        title="Score to reach",
+        description="Where the score decides. By default, the suite's.",
+        json_schema_extra=SHARE,
+        gt=0,
+        le=1,
     )
     history: list[HistoryMessage] = Field(
         default_factory=list,

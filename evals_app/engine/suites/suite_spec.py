@@ -390,11 +390,16 @@ class SuiteSpec(Spec):
             return None
         heaviest = max(checks, key=lambda check: check.counted_weight)
         share = heaviest.counted_weight / sum(weights)
-        decides_alone = share >= self.pass_threshold > 1 - share
+        decides_alone = share >= self.threshold_of(case) > 1 - share
         return heaviest if share >= _SWAMPING and decides_alone else None
 
     def trials_of(self, case: CaseSpec) -> int:
         return case.trials or self.trials
+
+    def threshold_of(self, case: CaseSpec | None) -> float:
+        """Return the score that a case has to reach, if the score decides."""
+        own = case.pass_threshold if case else None
+        return self.pass_threshold if own is None else own
 
     def asserts_nothing(self, case: CaseSpec) -> bool:
         """Return whether no check and no limit of a case can ever decide."""

@@ -42,11 +42,11 @@ def decide(
     suite: SuiteSpec,
     case: CaseSpec | None = None,
 ) -> Decision:
-    """Return the verdict of an execution; `case` only explains why there may be nothing to check."""
+    """Return the verdict of an execution of a case; without one, the suite's threshold counts."""
     if trial.failure is not None:
         return Decision(Verdict.ERRORED, None, trial.failure.cause, trial.failure.message)
     score = execution_score(graded)
-    causes = _causes(trial, graded, suite=suite)
+    causes = _causes(trial, graded, suite=suite, threshold=suite.threshold_of(case))
     if not causes:
         is_decided = any(check.decides and check.grade.passed is not None for check in graded)
         if not is_decided and not (suite.scores_decide and score is not None):
@@ -104,7 +104,7 @@ def _gravest(causes: Sequence[tuple[Cause, str]]) -> tuple[Cause, str]:
 
 
 def _causes(
-    trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec
+    trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec, threshold: float
 ) -> list[tuple[Cause, str]]:
     causes = [(Cause.AGENT, turn.error) for turn in trial.turns if turn.error]
     for check in graded:
@@ -119,7 +119,7 @@ def _causes(
             and (check.family == "limit" or not suite.passes_by_score)
         ):
             causes.append((grade.cause or Cause.ASSERTION, grade.reason))
-    if suite.passes_by_score and (missed := _score_missed(graded, suite.pass_threshold)):
+    if suite.passes_by_score and (missed := _score_missed(graded, threshold)):
         causes.append((Cause.ASSERTION, missed))
     return causes
 

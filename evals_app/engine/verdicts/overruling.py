@@ -192,7 +192,7 @@ def decide_with_people(
         case=case,
         suite=suite,
     )
-    decision = decide(trial, graded, suite=suite)
+    decision = decide(trial, graded, suite=suite, case=case)
     if not_the_agent is None:
         return decision
     return Decision(Verdict.ERRORED, None, Cause.CASE, not_the_agent)

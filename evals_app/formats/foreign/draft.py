@@ -332,6 +332,9 @@ def suite_warnings(suite: SuiteSpec, place: MakeProblem, beside: str = "") -> It
             for check, message in missed_by_expected(turn.expected, suite.assertions_for(turn)):
                 said = _with_place(message, check, beside)
                 yield place((*there, "expected"), said, level="warning")
+        if case.pass_threshold is not None and not suite.passes_by_score:
+            message = "A score to reach has no effect here: the suite needs `pass_rule: score`."
+            yield place((*here, "pass_threshold"), message, level="warning")
         if problem := case.unreachable_time():
             yield place((*here, "limits", "max_time_ms"), problem, level="warning")
         if (longest := case.turn_timeout_s * len(case.turns)) > MAX_CASE_S:

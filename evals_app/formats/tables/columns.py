@@ -351,6 +351,7 @@ COLUMNS: tuple[AnyColumn, ...] = (
     SheetColumn("turn timeout s", "case", ("turn_timeout_s",), NUMBER, ("timeout s",)),
     SheetColumn("streaming", "case", ("streaming",), FLAG),
     SheetColumn("trials", "case", ("trials",), WHOLE),
+    SheetColumn("pass threshold", "case", ("pass_threshold",), NUMBER),
     SheetColumn("clock", "case", ("clock",), NAME),
     SheetColumn("suite", "suite", ("suite",), NAME, ("suite name",)),
     SheetColumn("slug", "suite", ("slug",), NAME),

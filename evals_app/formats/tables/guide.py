@@ -45,6 +45,7 @@ ABOUT: Mapping[str, str] = {
     "turn timeout s": "How long the agent may take for each turn, in seconds.",
     "streaming": "TRUE streams the replies, FALSE does not.",
     "trials": "How often the case is run.",
+    "pass threshold": "The score that the case has to reach, such as 0.9, where the score decides.",
     "clock": "The time in the conversation, such as 2026-05-01T09:30:00+00:00.",
     "suite": "The name of the suite, in the first row.",
     "slug": "The slug of the suite, in the first row.",

@@ -281,6 +281,7 @@ class Case(models.Model):
     trials = models.PositiveSmallIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(100)]
     )
+    pass_threshold = models.FloatField(null=True, blank=True, validators=FRACTION)
     history = models.JSONField(default=list, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

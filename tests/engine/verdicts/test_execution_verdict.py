@@ -148,6 +148,18 @@ def test_the_score_decides_where_the_suite_says_so(
     assert (decided.verdict, decided.cause) == outcome
 
 
+def test_a_case_may_have_a_score_to_reach_of_its_own() -> None:
+    suite = make_suite(pass_threshold=0.8, **BY_SCORE)
+    halves = [score_check(0.5)]
+
+    def verdict(**case: Any) -> Verdict:
+        return decide(HELD, halves, suite=suite, case=make_case(**case)).verdict
+
+    assert verdict() is FAILED
+    assert verdict(pass_threshold=0.5) is PASSED
+    assert verdict(pass_threshold=0.9) is FAILED
+
+
 def test_a_score_that_is_too_low_is_shown_with_the_first_check_that_failed() -> None:
     decided = decision(HIT, MISS, MISS, **BY_SCORE)
 

@@ -186,6 +186,17 @@ def outcome(*grades: GivenGrade, **options: Any) -> tuple[Any, ...]:
     return decided.verdict, decided.cause, decided.score
 
 
+def test_people_are_held_to_the_score_that_the_case_has_to_reach() -> None:
+    case = make_case("hello", contains="hello", pass_threshold=0.4)
+    suite = make_suite(case, pass_rule="score", pass_threshold=0.9)
+    grades = [given_grade(graded_check(HIT), WRONG), given_grade(graded_check(HIT, position=1))]
+
+    decided = decide_with_people(TRIAL, grades, case=case, suite=suite)
+
+    assert decided is not None
+    assert (decided.verdict, decided.score) == (Verdict.PASSED, 0.5)
+
+
 def test_the_verdict_follows_by_the_rules_of_runs() -> None:
     miss, limit = graded_check(MISS), graded_limit(is_kept=False)
     by_score = {"pass_rule": "score", "pass_threshold": 0.5}
