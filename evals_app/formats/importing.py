@@ -54,6 +54,7 @@ from evals_app.formats.foreign.draft import (
 )
 from evals_app.formats.foreign.kept import with_choices
 from evals_app.formats.foreign.losses import Losses, losses_in, losses_of_suites
+from evals_app.formats.foreign.one_suite import joined_suites
 from evals_app.formats.foreign.shapes import NO_CHOICES, ReaderContext, TableChoices
 from evals_app.formats.foreign.sidecar import is_sidecar, with_sidecars
 from evals_app.formats.lobu import agent_of
@@ -145,6 +146,7 @@ def read_files(
     environment: Mapping[str, str] = MappingProxyType({}),
     root: str = "",
     tables: TableChoices = NO_CHOICES,
+    as_one_suite: bool = False,
 ) -> Imported:
     """Read files into specs; `known` is what exists already and may be referred to.
 
@@ -152,7 +154,8 @@ def read_files(
     those that match a pattern. `agent` is the slug of the agent for foreign files that name none;
     `environment` fills in `${NAME}` in dialects that know it: empty, unless the person who imports
     may see it. `root` is the folder, as a whole path, in which the paths of the files begin.
-    `tables` is what they chose for tables.
+    `tables` is what they chose for tables. With `as_one_suite` all suites that test one agent become
+    one, with a case for each.
 
     Raises:
         FormatError: with every problem of every file.
@@ -184,11 +187,10 @@ def read_files(
     problems += wrong
     drafts = list(map(attached.attach, drafts))
     # What another file names is a part of that, even if it looks like an eval file.
-    drafts = [
-        with_choices(draft, known.chosen)
-        for draft in drafts
-        if draft.document.path not in attached.claimed
-    ]
+    drafts = [draft for draft in drafts if draft.document.path not in attached.claimed]
+    if as_one_suite:
+        drafts = joined_suites(drafts, around)
+    drafts = [with_choices(draft, known.chosen) for draft in drafts]
     problems = [problem for problem in problems if problem.path not in attached.claimed]
     types, compared = _compare(drafts, known, unread)
     problems = list(dict.fromkeys([*problems, *compared]))  # several suites may read one file

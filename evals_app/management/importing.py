@@ -99,6 +99,7 @@ def import_paths(
             find_paths=beside.find_paths,
             agent=agent,
             tables=tables,
+            as_one_suite=options["as_one_suite"],
             environment=variables_of(options),
             root=Path.cwd().as_posix(),
             prune=prune,

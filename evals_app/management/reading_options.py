@@ -48,6 +48,11 @@ def add_reading_options(parser: ArgumentParser, *, saves: bool = True) -> None:
         help="Default: detected for each file.",
     )
     add(
+        "--as-one-suite",
+        action="store_true",
+        help="Read all evals that test one agent as the cases of one suite.",
+    )
+    add(
         "--ignore-column",
         action="append",
         default=[],

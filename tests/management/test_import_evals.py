@@ -657,3 +657,42 @@ def test_a_suite_in_which_no_case_checks_anything_needs_an_explicit_yes(tmp_path
     assert "None of the 2 cases" in err
     assert "owner" in err
     assert Suite.objects.get().cases.count() == 2
+
+
+def test_a_project_of_evals_is_one_suite_if_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Agent.objects.create(slug="shop", name="Shop", driver="scripted")
+    monkeypatch.chdir(tmp_path)
+    evals = tmp_path / "agents" / "shop" / "evals"
+    evals.mkdir(parents=True)
+    turns = "turns: [{content: Hi, assert: [{type: contains, value: Hello there}]}]\n"
+    for name, trials in (("b", 3), ("c", 5)):
+        (evals / f"{name}.yaml").write_text(f"name: {name}\ntrials: {trials}\n{turns}")
+
+    first, _ = run(".", "--as-one-suite")
+    (evals / "a.yaml").write_text(f"name: a\n{turns}")
+    run(".", "--as-one-suite")
+    again, _ = run(".", "--as-one-suite")
+
+    assert first == "Created (1)\n  suite  shop\n"
+    assert again == "Unchanged (1)\n  suite  shop\n"
+    suite = Suite.objects.get()
+    assert list(suite.cases.order_by("position").values_list("name", "trials")) == [
+        *(("a", None), ("b", None), ("c", 5))
+    ]
+
+
+def test_a_file_beside_an_eval_file_is_found_in_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Agent.objects.create(slug="shop", name="Shop", driver="scripted")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "exam.csv").write_text("question,expected\nHow many?,Five of them\n")
+    (tmp_path / "exam.evalwell.yaml").write_text("agent: shop\ntrials: 4\n")
+
+    run("exam.csv")
+    again, _ = run(".")
+
+    assert Suite.objects.get().trials == 4
+    assert again.startswith("Unchanged (1)")

@@ -11,6 +11,7 @@ from unfold.widgets import (
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
+    UnfoldBooleanWidget,
 )
 
 from evals_app.admin.kit.presentation import agent_label
@@ -72,6 +73,12 @@ class ImportForm(_AgentsForm):
         empty_label="None",
         label=AGENT_FIELD,
         help_text="Most spreadsheets do not name an agent. You will be asked if one is needed.",
+    )
+    as_one_suite = forms.BooleanField(
+        required=False,
+        label="One suite for each agent",
+        help_text="For projects with one eval in each file: every eval becomes a case.",
+        widget=UnfoldBooleanWidget,
     )
     pasted = forms.CharField(
         required=False,

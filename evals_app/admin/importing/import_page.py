@@ -97,6 +97,7 @@ class CheckedFiles:
     before: str = ""
     tables: TableChoices = NO_CHOICES
     offered: OfferedChoices = OfferedChoices()  # noqa: RUF009 - frozen
+    as_one_suite: bool = False
 
     def carry_out(self, **options: Any) -> ImportReport:
         """Import everything as checked, with the options of `import_files`."""
@@ -106,6 +107,7 @@ class CheckedFiles:
             find_paths=self.upload.find_paths,
             agent=self.agent,
             tables=self.tables,
+            as_one_suite=self.as_one_suite,
             **options,
         )
         return replace(report, warnings=[*report.warnings, *self.upload.passed_over()])
@@ -133,12 +135,12 @@ def import_page(request: HttpRequest) -> HttpResponse:
     form = ImportForm(page.rights, request.POST if request.method == "POST" else None)
     if not form.is_bound or not form.is_valid():
         return page.show(form)
-    agent = form.cleaned_data["agent"]
+    agent, is_one = form.cleaned_data["agent"], form.cleaned_data["as_one_suite"]
     try:
         upload = unpack(_posted_files(request, form))
     except FormatError as error:
         return page.show(form, looked=preview(error, {}))
-    return page.look(form, CheckedFiles(upload, agent.slug if agent else None))
+    return page.look(form, CheckedFiles(upload, agent.slug if agent else None, as_one_suite=is_one))
 
 
 @require_GET

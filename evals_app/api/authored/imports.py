@@ -96,7 +96,7 @@ class Import(Endpoint):
 
     needs: ClassVar = {"POST": Need(Scope.AUTHOR)}
     parameters = (
-        *("dry_run", "replace", "accept_no_checks", "dialect", "agent", "path"),
+        *("dry_run", "replace", "accept_no_checks", "dialect", "agent", "as_one_suite", "path"),
         *("ignore_column", "map_column", "check", "header_row"),
     )
     throttle_classes = [*Endpoint.throttle_classes, Uploads]
@@ -133,6 +133,11 @@ class Import(Endpoint):
                 "agent",
                 str,
                 description="Slug of the agent under test, for files that do not name one.",
+            ),
+            OpenApiParameter(
+                "as_one_suite",
+                bool,
+                description="Read all evals that test one agent as the cases of one suite.",
             ),
             OpenApiParameter(
                 "ignore_column",
@@ -187,6 +192,7 @@ class Import(Endpoint):
             find=upload.find,
             find_paths=upload.find_paths,
             agent=request.query_params.get("agent"),
+            as_one_suite=flag(request, "as_one_suite"),
             tables=_table_choices(request),
             rights=rights,
         )

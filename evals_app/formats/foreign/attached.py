@@ -88,7 +88,7 @@ class AttachedFiles:
                 case = case.model_copy(update={"turns": turns})  # noqa: PLW2901 - with contents
             cases.append(case)
         suite = draft.spec.model_copy(update={"cases": cases})
-        problems += _ambiguous(draft, suite)
+        problems += ambiguous_files(draft, suite)
         return replace(draft, spec=suite, problems=(*draft.problems, *problems))
 
     def _turn(self, draft: Draft, turn: TurnSpec, loc: Loc, problems: list[Problem]) -> TurnSpec:
@@ -147,7 +147,7 @@ def _places(draft: Draft, file: FileSpec) -> Sequence[str]:
     return [(folder / file.path).as_posix(), (own / file.path).as_posix()]
 
 
-def _ambiguous(draft: Draft, suite: SuiteSpec) -> Iterator[Problem]:
+def ambiguous_files(draft: Draft, suite: SuiteSpec) -> Iterator[Problem]:
     """Refuse one path with two contents in a suite: an export could write only one of them."""
     first: dict[str, str | None] = {}
     for loc, file in _files(suite):

@@ -96,6 +96,7 @@ class ReadOptions(TypedDict, total=False):
     environment: Mapping[str, str]
     root: str
     tables: TableChoices
+    as_one_suite: bool
 
 
 @pause_collection()

@@ -116,6 +116,7 @@ class Command(RunsCommand):
                 files,
                 dialect=options["dialect"],
                 known=ExistingObjects(only_reads=True),
+                as_one_suite=options["as_one_suite"],
                 find=beside.find,
                 find_paths=beside.find_paths,
                 agent=options["agent"],

@@ -36,6 +36,7 @@ from evals_app.runs.starting.start_run import start_runs
 
 # Options that say how files are read.
 _OF_FILES = (
+    "as_one_suite",
     *("dialect", "ignore_column", "map_column", "accept_losses", "accept_no_checks"),
     *("var", "allow_env"),
 )

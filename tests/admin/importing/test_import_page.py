@@ -692,3 +692,17 @@ def test_agents_are_offered_to_who_may_see_them(admin_client: Client) -> None:
 
     assert "(echo)" not in blind.get(URL).content.decode()
     assert "(echo)" in seeing.get(URL).content.decode()
+
+
+# One suite
+
+
+def test_a_project_of_evals_becomes_one_suite_at_a_tick(admin_client: Client) -> None:
+    text = "name: {0}\nturns: [{{content: Hi, assert: [{{type: contains, value: Hello you}}]}}]\n"
+    evals = {f"agents/echo/evals/{name}.yaml": text.format(name).encode() for name in "ab"}
+    archive = {"project.zip": zipped(evals | {"echo.agent.yaml": AGENT})}
+
+    page = check(admin_client, archive, as_one_suite="on").press_import()
+
+    assert "Imported: 1 suite and 1 agent." in page.text
+    assert list(Suite.objects.get().cases.values_list("name", flat=True)) == ["a", "b"]

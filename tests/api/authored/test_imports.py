@@ -379,3 +379,16 @@ def test_a_suite_remembers_what_its_import_lost_and_so_do_its_runs(client: APICl
     suite.refresh_from_db()
     assert suite.losses == {}
     assert client.get(f"/api/runs/{run.pk}/").json()["losses"] == losses
+
+
+def test_evals_become_one_suite_if_the_query_says_so(client: APIClient) -> None:
+    assert post(client, IN_JSON).status_code == 200
+    text = "name: {0}\nturns: [{{content: Hi, assert: [{{type: contains, value: Hello you}}]}}]\n"
+    files = [
+        {"path": f"agents/shop/evals/{name}.yaml", "content": text.format(name)} for name in "ab"
+    ]
+
+    response = post(client, {"files": files}, "?as_one_suite=true")
+
+    assert [change["slug"] for change in response.json()["changes"]] == ["shop"]
+    assert Suite.objects.get(slug="shop").cases.count() == 2
