@@ -42,7 +42,7 @@ def joined_suites(drafts: Sequence[Draft], around: ReaderContext) -> list[Draft]
             continue  # it is one suite already
         name = _name(group, around)
         paths = {draft.document.path for draft in group}
-        # Drafts that are no objects bring what was found wrong in a file.
+        # Drafts without an object bring what was found wrong in a file.
         remarks = [draft for draft in rest if draft.slug is None and draft.document.path in paths]
         gone = {id(draft) for draft in (*group, *remarks)}
         rest = [draft for draft in rest if id(draft) not in gone]
