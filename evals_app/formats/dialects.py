@@ -14,6 +14,7 @@ from evals_app.formats import (
     pydantic_evals,
     struere,
     tables,
+    waza,
 )
 from evals_app.formats.dialect import Dialect
 
@@ -34,5 +35,6 @@ DIALECTS: dict[str, Dialect] = {
         adk,
         agentv,
         copilot_studio,
+        waza,
     )
 }

@@ -16,6 +16,7 @@ from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn
 from fixtures_app.models import Entity, Fixture
 from tests.formats.agentv.evals import NOW as AGENTV
 from tests.formats.pydantic_evals.datasets import DATASET
+from tests.formats.waza.evals import EVAL, TASK
 
 pytestmark = pytest.mark.django_db
 
@@ -44,6 +45,7 @@ def test_every_example_is_the_same_after_export_and_import_byte_for_byte() -> No
     [
         pytest.param("data.yaml", DATASET, id="pydantic-evals"),
         pytest.param("a.EVAL.yaml", AGENTV, id="AgentV"),
+        pytest.param("x/eval.yaml", {**EVAL, "tasks": ["a.yaml"]}, id="waza"),
     ],
 )
 def test_what_was_read_of_another_tool_is_unchanged_as_native_yaml(
@@ -51,7 +53,9 @@ def test_what_was_read_of_another_tool_is_unchanged_as_native_yaml(
 ) -> None:
     import_examples()
     source = SourceFile(path, yaml.safe_dump(written).encode())
-    (change,) = import_files([source], agent="booking").changes
+    beside = {"x/a.yaml": yaml.safe_dump(TASK).encode()}
+    accepts: Any = {"find": beside.get, "agent": "booking"}
+    (change,) = import_files([source], **accepts).changes
 
     export = export_files([change.slug])
 

@@ -56,9 +56,9 @@ of [Struere](coming-from-struere.md), [Agentura](coming-from-agentura.md),
 [Lobu](coming-from-lobu.md), [HoloDeck](coming-from-holodeck.md),
 [promptfoo](coming-from-promptfoo.md), [OpenAI Evals](coming-from-openai-evals.md),
 [Agent Skills](coming-from-agent-skills.md), [Pydantic Evals](coming-from-pydantic-evals.md),
-[ADK](coming-from-adk.md), [AgentV](coming-from-agentv.md) and
-[Copilot Studio](coming-from-copilot-studio.md). Their defaults are written out on
-import, so that an export shows them. What they cannot say is written
+[ADK](coming-from-adk.md), [AgentV](coming-from-agentv.md),
+[Copilot Studio](coming-from-copilot-studio.md) and [waza](coming-from-waza.md). Their defaults
+are written out on import, so that an export shows them. What they cannot say is written
 [beside them](beside-files.md).
 
 Assertions have a page of their own: [assertions](assertions.md). [Your own agent](own-agents.md) describes

@@ -24,6 +24,7 @@ from tests.formats.openai_evals.saved import RIGHT, a_run, an_eval
 from tests.formats.openai_evals.test_criteria import asking, similarity
 from tests.formats.openai_evals.test_hosted import result
 from tests.formats.pydantic_evals.datasets import DATASET
+from tests.formats.waza.evals import EVAL, TASK
 from tests.library.written import EVERYTHING, PROJECT, PROVIDER
 
 KNOWN = ExistingObjects(
@@ -250,6 +251,9 @@ HOLODECK = {
         ("promptfoo", None, {"x/promptfooconfig.yaml": PROMPTFOO, "x/p.txt": "P {{what}}"}),
         pytest.param("openai-evals", "desk", {"eval_x.json": OPENAI}, id="OpenAI"),
         pytest.param("pydantic-evals", "desk", {"data.yaml": PYDANTIC}, id="pydantic-evals"),
+        pytest.param(
+            "waza", "desk", {"evals/x/eval.yaml": EVAL, "evals/x/tasks/a.yaml": TASK}, id="waza"
+        ),
         *(
             pytest.param("agentv", "desk", {"a.EVAL.yaml": data}, id=f"AgentV, {name}")
             for name, data in {"now": AGENTV, "before": BEFORE, "next": NEXT}.items()
