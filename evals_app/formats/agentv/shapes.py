@@ -95,6 +95,7 @@ class EvalCheck(Foreign):
     }
 
     type: str
+    assertions: object = None  # of a composite, which is lost as a whole
     name: str | None = None
     metric: str | None = None
     value: Any = None
