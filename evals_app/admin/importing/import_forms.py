@@ -1,7 +1,7 @@
 """The forms of the page that imports files: the files, their agent, and what their columns are."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from django import forms
@@ -214,7 +214,7 @@ class ColumnsForm(forms.Form):
         """
         row = self.cleaned_data.get("header_row")
         if row and row != self._offered.header_row:
-            return TableChoices({}, self._chosen.checks, row)
+            return replace(self._chosen, columns={}, header_row=row)
         columns, checks = dict(self._chosen.columns), dict(self._chosen.checks)
         for name, column in self._sent_of(self._columns):
             choice = self.cleaned_data[name]
@@ -223,7 +223,16 @@ class ColumnsForm(forms.Form):
         for name, kind in self._sent_of(self._kinds):
             checks[kind] = self.cleaned_data[name]
         given = {kind: way for kind, way in checks.items() if way}
-        return TableChoices(columns, given, self._chosen.header_row)
+        return replace(self._chosen, columns=columns, checks=given)
+
+    def kept_headers(self) -> list[str]:
+        """Return the columns that are what was chosen for an earlier file."""
+        headers = [column.header for column in self._columns.values()]
+        return [
+            header
+            for header in headers
+            if header in self._chosen.kept and header not in self._chosen.columns
+        ]
 
     def _sent_of(self, names: Mapping[str, _T]) -> Iterator[tuple[str, _T]]:
         return ((name, item) for name, item in names.items() if self.add_prefix(name) in self.data)

@@ -60,6 +60,8 @@ _LISTS = {
     "entity type": "fixtures_app_entitytype",
 }
 _KEPT_S = 24 * 3600
+_COLUMNS = "columns_of_tables"  # what a person chose, in their session
+_MAX_COLUMNS = 500
 _WRITING_FIXTURES = ("fixtures_app.add_fixture", "fixtures_app.change_fixture")
 _MAX_FAULTS = 5  # of cells of a sheet
 _NO_FILE = Problem("", 0, 0, "", "", "Choose at least one file, or paste text.")
@@ -127,7 +129,12 @@ def import_page(request: HttpRequest) -> HttpResponse:
         return too_many
     page = _Page(request, context, Rights.of(request.user))
     page.rights.require_some()
-    acts = {"import": page.import_kept, "kept": page.assign, "columns": page.choose_columns}
+    acts = {
+        "import": page.import_kept,
+        "kept": page.assign,
+        "columns": page.choose_columns,
+        "forget": page.forget_columns,
+    }
     for key, act in acts.items():
         if key in request.POST:
             checked = _load_checked(request, request.POST[key])
@@ -140,7 +147,9 @@ def import_page(request: HttpRequest) -> HttpResponse:
         upload = unpack(_posted_files(request, form))
     except FormatError as error:
         return page.show(form, looked=preview(error, {}))
-    return page.look(form, CheckedFiles(upload, agent.slug if agent else None, as_one_suite=is_one))
+    tables = TableChoices(kept=request.session.get(_COLUMNS, {}))
+    slug = agent.slug if agent else None
+    return page.look(form, CheckedFiles(upload, slug, tables=tables, as_one_suite=is_one))
 
 
 @require_GET
@@ -206,6 +215,14 @@ class _Page:
         """Check the kept files again, with the choices for their columns."""
         answer = checked.columns_form(self.request.POST)
         tables = answer.choices() if answer.is_valid() else checked.tables
+        kept = {**self.request.session.get(_COLUMNS, {}), **tables.columns}
+        self.request.session[_COLUMNS] = dict([*kept.items()][-_MAX_COLUMNS:])
+        return self.look(self.form(checked.agent), replace(checked, tables=tables))
+
+    def forget_columns(self, checked: CheckedFiles) -> HttpResponse:
+        """Check the kept files again, without the choices for earlier ones."""
+        self.request.session.pop(_COLUMNS, None)
+        tables = replace(checked.tables, kept={})
         return self.look(self.form(checked.agent), replace(checked, tables=tables))
 
     def import_kept(self, checked: CheckedFiles) -> HttpResponse:
@@ -257,6 +274,7 @@ class _Page:
             "looked": looked,
             "columns": columns if columns and columns.fields else None,
             "sheets": show_sheets(looked.sheets, columns) if looked and columns else (),
+            "kept_headers": columns.kept_headers() if columns else (),
             "other_columns": columns.fields_beside(looked.sheets) if looked and columns else (),
             "asked": MissingAgentForm(self.rights) if looked and looked.asks else None,
             "note": note,

@@ -57,12 +57,14 @@ class TableChoices:
 
     `columns` says by header which known column each is, or nothing for one that is ignored; `checks`
     by kind of answer how expected answers are compared, under an empty name for all other kinds;
-    `header_row` the row of the headers, counted from 1.
+    `header_row` the row of the headers, counted from 1. `kept` are columns chosen for earlier files:
+    they count where a file has these headers and nothing else is chosen.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     checks: Mapping[str, str] = field(default_factory=dict)
     header_row: int | None = None
+    kept: Mapping[str, str] = field(default_factory=dict)
 
 
 NO_CHOICES = TableChoices()

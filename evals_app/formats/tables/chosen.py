@@ -83,7 +83,8 @@ class ColumnChoices:
     _meanings: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._meanings = {_key(header): meaning for header, meaning in self.given.columns.items()}
+        chosen = [*self.given.kept.items(), *self.given.columns.items()]
+        self._meanings = {_key(header): meaning for header, meaning in chosen}
 
     def of(self, header: str) -> str | None:
         """Return the choice for a column: a known header or `IGNORED`; None without a choice."""

@@ -249,6 +249,39 @@ def test_other_mistakes_stay_in_sight_and_choices_can_be_changed(admin_client: C
     assert "whole number" in ignored.text
 
 
+# What was chosen is kept
+
+
+def test_choices_are_kept_for_the_next_file_with_these_headers_and_forgotten_on_request(
+    admin_client: Client,
+) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    check(admin_client, {"a.csv": UNKNOWN}).choose_columns(column0="user", column1="")
+    other = check(admin_client, {"b.csv": b"question,answer\nHi,Hello\n"}, agent="echo")
+    assert "earlier file" not in other.text  # it has none of these headers
+
+    mended = check(admin_client, {"a.csv": UNKNOWN.replace(b"Ana", b"Eva")}, agent="echo")
+
+    assert "As you chose for an earlier file: " in mended.text
+    assert "Left out, as you chose: Owner" in mended.text
+    assert mended.token
+    token = re.search(r'name="forget" value="(\w+)"', mended.html)
+    assert token
+    again = Page(admin_client, admin_client.post(URL, {"forget": token[1]}))
+    assert again.text.count("Choose what this column is") == 2
+    assert check(admin_client, {"a.csv": UNKNOWN}, agent="echo").token == ""
+
+
+def test_a_choice_on_the_page_beats_a_kept_one(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    check(admin_client, {"a.csv": UNKNOWN}).choose_columns(column0="user", column1="")
+    page = check(admin_client, {"a.csv": UNKNOWN}, agent="echo")
+
+    page.choose_columns(column3="description").press_import()
+
+    assert Suite.objects.get().cases.get().description == "Ana"
+
+
 # What each column becomes
 
 FILLED_IN = b"""\
