@@ -6,6 +6,7 @@ from evals_app.formats import (
     agentura,
     agentv,
     copilot_studio,
+    deepeval,
     holodeck,
     lobu,
     native,
@@ -36,5 +37,6 @@ DIALECTS: dict[str, Dialect] = {
         agentv,
         copilot_studio,
         waza,
+        deepeval,
     )
 }

@@ -29,7 +29,10 @@ _SIMULATED = (
     "A model plays the user of this case. Users are not simulated here: write the messages as a "
     "`conversation`. Left out."
 )
-_NOTHING_LEFT = "A model plays the user of all these cases. Users are not simulated here."
+_NOTHING_LEFT = (
+    "There is no case here that can be asked. A model plays the user of a `conversation_scenario`, "
+    "and users are not simulated here."
+)
 _NO_TURNS = "A case needs a `conversation`, the list of its turns."
 _NOTHING_SAID = "This turn has no message of the user."
 _ONE_TALK = "The {} turns of this file are one conversation, as ADK reads it."

@@ -17,14 +17,14 @@ _NOTHING: tuple[object, ...] = (None, "", [], {})
 class _Marks:
     """The marks of a file whose keys are written in another way; `written` has those that differ."""
 
-    marks: Marks
+    source: Marks
     written: dict[Loc, str] = field(default_factory=dict)
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        return self.marks.place(self.as_written(loc), at_key=at_key)
+        return self.source.place(self.as_written(loc), at_key=at_key)
 
     def raw(self, loc: Loc) -> str | None:
-        return self.marks.raw(self.as_written(loc))
+        return self.source.raw(self.as_written(loc))
 
     def as_written(self, loc: Loc) -> Loc:
         return tuple(self.written.get(loc[: n + 1], step) for n, step in enumerate(loc))
@@ -32,11 +32,13 @@ class _Marks:
 
 @dataclass(frozen=True, slots=True)
 class PlainFile(ParsedFile):
-    """A file with keys as eval_id; people are shown those that they wrote."""
+    """A file with keys as eval_id; people are shown the places of `source`, as they wrote them."""
+
+    source: ParsedFile | None = None
 
     def place_text(self, loc: Loc) -> str:
-        marks = self.marks
-        return keys_text(marks.as_written(loc) if isinstance(marks, _Marks) else loc)
+        written = self.marks.as_written(loc) if isinstance(self.marks, _Marks) else loc
+        return self.source.place_text(written) if self.source else keys_text(written)
 
 
 def with_plain_keys(
@@ -51,7 +53,7 @@ def with_plain_keys(
     What is below the keys of `verbatim` stays as it is; those of `kept` stay even if they are empty;
     `renamed` has new names of old keys.
     """
-    marks = _Marks(document.marks)
+    marks = _Marks(document)
 
     def plain(value: Any, loc: Loc) -> Any:
         if isinstance(value, list):
@@ -71,4 +73,4 @@ def with_plain_keys(
                 read[name] = inner
         return read
 
-    return PlainFile(document.path, plain(document.data, ()), marks)
+    return PlainFile(document.path, plain(document.data, ()), marks, source=document)

@@ -57,7 +57,8 @@ of [Struere](coming-from-struere.md), [Agentura](coming-from-agentura.md),
 [promptfoo](coming-from-promptfoo.md), [OpenAI Evals](coming-from-openai-evals.md),
 [Agent Skills](coming-from-agent-skills.md), [Pydantic Evals](coming-from-pydantic-evals.md),
 [ADK](coming-from-adk.md), [AgentV](coming-from-agentv.md),
-[Copilot Studio](coming-from-copilot-studio.md) and [waza](coming-from-waza.md). Their defaults
+[Copilot Studio](coming-from-copilot-studio.md),
+[waza](coming-from-waza.md) and [DeepEval](coming-from-deepeval.md). Their defaults
 are written out on import, so that an export shows them. What they cannot say is written
 [beside them](beside-files.md).
 

@@ -204,6 +204,17 @@ COPILOT: Any = {
         {"prompt": "f", "evaluators": {"ToolCallSelection": {"calls": [{"tool": "t"}]}}},
     ],
 }
+DEEPEVAL: Any = [
+    {
+        "input": "Hi",
+        "actual_output": "Yo",
+        "expected_output": "Hello",
+        "context": ["a"],
+        "expected_tools": [{"name": "f", "input_parameters": {"x": 1}}],
+        "additional_metadata": {"a": "b"},
+    },
+    {"scenario": "s", "expected_outcome": "o", "turns": [{"role": "user", "content": "Hi"}]},
+]
 METRICS = (*(holodeck.NUMERIC, holodeck.EQUALITY, holodeck.GEVAL, holodeck.RAG, holodeck.BEFORE),)
 HOLODECK = {
     "whole": holodeck.WHOLE,
@@ -238,6 +249,7 @@ HOLODECK = {
         ("adk", "desk", {"x.evalset.json": ADK, "eval_config.json": ADK_CONFIG}),
         ("adk", "desk", {"x.test.json": ADK_TURNS}),
         ("adk", "desk", {"x.test.json": [{"name": "a", "data": ADK_TURNS, "initial_state": {}}]}),
+        ("deepeval", "desk", {"goldens.json": DEEPEVAL}),
         ("agent-skills", "desk", {"evals/evals.json": AGENT_SKILLS}),
         *(
             pytest.param(
