@@ -2,19 +2,24 @@
 
 from evals_app.formats.dialect import Dialect, rows_under
 
-_OURS = {"expectations", "assertions", "expected_output", "should_trigger"}
-_ANOTHER = {"checks", "mock_scripts", "fixture", "scenario_name"}
+_JUDGED = {"expected_output", "expectations", "assertions", "expected_behavior", "should_trigger"}
+_ASKED = {"prompt", "query"}
+
+
+def is_of_scenarios(data: object) -> bool:
+    """Whether a file is the one of the same name that describes scenarios with fixtures."""
+    rows = rows_under(data, "evals")
+    is_named = isinstance(data, dict) and "scenario_name" in data
+    return bool(rows) and (is_named or any(isinstance(row.get("checks"), dict) for row in rows))
 
 
 def _is_certain(_path: str, data: object) -> bool:
-    """Whether data has evals with prompts and what is expected of each, or looks like its namesake."""
-    if not isinstance(data, dict) or not (
-        {"skill_name", "scenario_name"} & data.keys() or "evals" in data
-    ):
-        return False
     rows = rows_under(data, "evals")
-    return any(
-        ("prompt" in row and _OURS & row.keys()) or {*row, *data} >= _ANOTHER for row in rows
+    is_named = isinstance(data, dict) and "skill_name" in data
+    return (
+        (bool(rows) and is_named)
+        or any(_ASKED & row.keys() and _JUDGED & row.keys() for row in rows)
+        or is_of_scenarios(data)
     )
 
 

@@ -1,155 +1,229 @@
-"""Read `evals.json`: each entry is a case of one turn, each expectation a criterion for a judge.
+"""Evals of a skill: each is a case, each expectation a criterion of its own.
 
-Source: the specification of Agent Skills, "Evaluating skills".
+Source: https://agentskills.io/skill-creation/evaluating-skills
 """
 
-import posixpath
 from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from evals_app.engine.basics.template import escape_braces
-from evals_app.engine.specs.files import content_problem
-from evals_app.formats.dialect import rows_under
-from evals_app.formats.foreign.attached import own_folder
-from evals_app.formats.foreign.draft import Draft, make_draft
+from evals_app.engine.specs.files import (
+    MAX_FILES,
+    MAX_TURN_BYTES,
+    FileSpec,
+    content_problem,
+    sha256_of,
+)
+from evals_app.formats.agent_skills import DIALECT, is_of_scenarios
+from evals_app.formats.foreign.draft import Draft, cut_texts
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.losses import count_losses
+from evals_app.formats.foreign.parts import judge_check
 from evals_app.formats.foreign.shapes import (
     Foreign,
     ReaderContext,
     SourcePlaces,
     distinct_names,
     first_words,
+    slug_of,
 )
-from evals_app.formats.foreign.suites import NOBODY, agent_problem
+from evals_app.formats.foreign.spots import Spot
+from evals_app.formats.foreign.words import sounds_like_check
 from evals_app.formats.reading.parsed_file import ParsedFile
-from evals_app.formats.reading.problems import Loc
 
 Json = dict[str, Any]
 Text = Annotated[str, Field(min_length=1)]
 
-_ANOTHER = (
-    "This evals.json is that of another maker: it checks with `checks`, `mock_scripts` or `fixture`, "
-    "which are not read here. Expected entries with `prompt` and `expectations`."
+_NOT_READ = (
+    "This evals.json is that of another maker: its `checks`, `mock_scripts` and `fixture` are about a "
+    "sandbox with skills and files, and are not read here. Expected entries with `expectations`."
 )
-_NO_FILE = "`{}` is not in this import, so it is not attached. Import the folder of the skill."
-_UNREADABLE = "This file cannot be attached. {}"
+_TRIGGER = (
+    "Whether a skill starts does not show in a reply, so it is not checked. If the agent has a tool "
+    "that loads skills, write tool_called or tool_not_called."
+)
+_PATTERNS = "Patterns are not part of Agent Skills. Write them as matches or not_matches."
+_BACKGROUND = "What the author of this test describes as a good result:\n{}"
+_DESCRIBED = "The reply matches this description of a good result:\n{}"
+_NO_TEXT = "Expected a sentence that a judge can decide, or a mapping with `text` or `description`."
+_NO_LIST = "Expected a list of sentences that a judge can decide."
+_NO_SENTENCE = "Nothing here is a sentence that a judge can decide, so this check is left out."
+_MISSING = "There is no such file in this import. Import the whole folder of the skill to show it."
+_UNREADABLE = (
+    "A file of this kind, or without content, cannot be shown to an agent. It is left out."
+)
+_TOO_MANY = "A message shows at most 10 files of 30 MB together. This one is left out."
+# The keys under which criteria are written, and those of the sentence in a mapping.
+_CRITERIA = ("expectations", "assertions", "expected_behavior")
+_SENTENCE = ("text", "description", "assertion", "expectation", "criteria", "criterion")
 
 
-class _Entry(Foreign):
+class _File(Foreign):
+    overlooks = True
+
+    skill_name: Text | None = None
+    description: str = ""
+    evals: Annotated[list[Any], Field(min_length=1, description="The evals.")]
+
+
+class _Eval(Foreign):
     overlooks = True
     lost = {
-        "should_trigger": "Whether a skill is used is not checked here. Check a tool call instead."
+        "should_trigger": _TRIGGER,
+        "must_have": _PATTERNS,
+        "must_not_have": _PATTERNS,
+        "skills": "The agent is chosen when you import, with the skills that it has.",
     }
-    lost_checks = ("should_trigger",)
+    lost_checks = ("should_trigger", "must_have", "must_not_have")
 
     id: int | str | None = None
-    name: str = ""
-    prompt: Annotated[Text, Field(description="What the user says.")]
-    expected_output: str = ""
-    files: list[Text] = []
-    expectations: list[Text] = []
-    assertions: list[Text] = []
-
-
-class _Evals(Foreign):
-    overlooks = True
-
-    skill_name: str = ""
-    evals: Annotated[list[object], Field(min_length=1, description="The evals of the skill.")]
+    name: str | None = None
+    category: Text | None = None
+    tags: list[Text] = Field(default_factory=list)
+    prompt: Text | None = None
+    query: Text | None = None
+    expected_output: str | list[str] | None = None
+    expectations: Any = None
+    assertions: Any = None
+    expected_behavior: Any = None
+    files: Any = None
 
 
 def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
-    """Read files of evals; each is a suite."""
+    """Read evals of skills."""
     for document in documents:
-        reading = ForeignFile(document, around)
-        rows = rows_under(document.data, "evals")
-        if rows and not any("prompt" in row for row in rows):
-            reading.say((), _ANOTHER, value="")
+        reading = ForeignFile(document, around, cut_texts(document))
+        if is_of_scenarios(document.data):
+            reading.say((), _NOT_READ, value="")
+            yield reading.remarks(DIALECT.name)
         else:
-            yield _suite(reading)
-        reading.problems = count_losses(reading.problems)
-        yield reading.remarks("agent-skills")
+            yield from _suite(reading)
 
 
-def _suite(reading: ForeignFile) -> Draft:
-    document, around = reading.document, reading.around
-    written = reading.part(_Evals, ())
-    skill = (written.skill_name if written else "") or around.file_name(document)
-    slug = reading.slug(skill)
+def _suite(reading: ForeignFile) -> Iterator[Draft]:
+    root, document = Spot(reading), reading.document
+    written = root.part(_File)
+    folder = reading.around.project(document)
+    name = (written and written.skill_name) or folder or reading.around.file_name(document)
     places = SourcePlaces(document)
     places.note(("suite",), document, ("skill_name",))
-    rows = reading.value(("evals",))
-    count = len(rows) if isinstance(rows, list) else 0
-    entries = [reading.part(_Entry, ("evals", n)) for n in range(count)]
-    names = [_name(entry) for entry in entries]
-    cases = [
-        _case(reading, name, entry, n, places)
-        for n, (name, entry) in enumerate(zip(distinct_names(names), entries, strict=True))
-    ]
-    for n, (case, entry) in enumerate(zip(cases, entries, strict=True)):
-        if entry and (files := list(_files(reading, slug, entry, ("evals", n)))):
-            case["turns"][0]["files"] = files
-    data = {"suite": skill, "slug": slug, "agent": around.agent or NOBODY, "cases": cases}
-    draft = make_draft("suite", "agent-skills", document, data, place=places)
-    if around.agent is None:
-        reading.problems.append(agent_problem(document))
-        draft = draft.without_agent()
-    return draft if reading.is_valid else draft.without_spec()
+    places.note(("slug",), document, ("skill_name",))
+    cases = [_case(spot, n, places) for n, spot in enumerate(root.at("evals").entries())]
+    names = distinct_names([case["name"] for case in cases])
+    data = {
+        "suite": name,
+        "slug": slug_of(name, instead=slug_of(folder)),
+        "agent": reading.agent(),
+        "description": written.description if written else "",
+        "cases": [{**case, "name": name} for case, name in zip(cases, names, strict=True)],
+    }
+    reading.problems = count_losses(reading.problems)
+    yield from reading.suite(DIALECT.name, data, places)
 
 
-def _name(entry: _Entry | None) -> str:
-    if entry is None:
-        return "unread"
-    return entry.name or first_words(entry.prompt)
+def _case(spot: Spot, n: int, places: SourcePlaces) -> Json:
+    written = spot.part(_Eval) or _Eval(prompt="unread")
+    asked = (written.prompt or written.query or "").strip()
+    if not asked:
+        spot.say("The key `prompt` is missing: what the user says.")
+    asked = asked or "unread"
+    key = "query" if written.prompt is None else "prompt"
+    turn_loc = ("cases", n, "turns", 0)
+    places.note(("cases", n), spot.document, spot.loc)
+    places.note((*turn_loc, "user"), spot.document, (*spot.loc, key))
+    checks: list[Json] = []
+    for check, where in _criteria(spot):
+        places.note((*turn_loc, "assertions", len(checks)), spot.document, where.loc)
+        checks.append(check)
+    output = written.expected_output or ""
+    described = (output if isinstance(output, str) else "\n".join(output)).strip()
+    if described and not checks:
+        place = (*spot.loc, "expected_output")
+        places.note((*turn_loc, "assertions", 0), spot.document, place)
+        checks, described = [judge_check(_DESCRIBED.format(described))], ""
+    turn: Json = {"user": escape_braces(asked), "assertions": checks}
+    if described:
+        turn["context"] = [_BACKGROUND.format(described)]
+    if files := _files(spot.at("files")):
+        turn["files"] = files
+    return {
+        "name": first_words((written.name or "").strip() or asked),
+        "description": "" if written.id is None else f"id: {written.id}",
+        "tags": list(dict.fromkeys([*filter(None, [written.category]), *written.tags])),
+        "turns": [turn],
+    }
 
 
-def _case(
-    reading: ForeignFile, name: str, entry: _Entry | None, n: int, places: SourcePlaces
-) -> Json:
-    here: Loc = ("evals", n)
-    places.note(("cases", n), reading.document, here)
-    if entry is None:
-        return {"name": name, "turns": [{"user": "unread"}]}
-    there: Loc = ("cases", n, "turns", 0)
-    key = "expectations" if entry.expectations else "assertions"
-    criteria = [*entry.expectations, *entry.assertions]
-    turn: Json = {"user": escape_braces(entry.prompt)}
-    if criteria and entry.expected_output:
-        turn["context"] = [f"A good result is described as: {entry.expected_output}"]
-    elif entry.expected_output:
-        key = "expected_output"
-        criteria = [f"The reply fits this description of a good result: {entry.expected_output}"]
-    for k in range(len(criteria)):
-        loc = (*here, key) if key == "expected_output" else (*here, key, k)
-        places.note((*there, "assertions", k), reading.document, loc)
-    turn["assertions"] = [
-        {"type": "llm_judge", "scale": "pass_fail", "criteria": text} for text in criteria
-    ]
-    return {"name": name, "turns": [turn]}
+def _criteria(spot: Spot) -> Iterator[tuple[Json, Spot]]:
+    """Return what is to be judged, under whichever of its names, with the place of each."""
+    for key in _CRITERIA:
+        here = spot.at(key)
+        if here.value in (None, "", [], {}):
+            continue
+        if not isinstance(here.value, list):
+            here.say(_NO_LIST)
+        for entry in here.entries():
+            if (check := _criterion(entry)) is not None:
+                yield check, entry
 
 
-def _problem(name: str, content: bytes) -> str | None:
-    try:
-        return content_problem(name, content)
-    except ValueError as error:
-        return str(error)
+def _criterion(spot: Spot) -> Json | None:
+    """Return the check of an expectation; what else is written about it is lost."""
+    written = spot.value
+    if isinstance(written, str) and written.strip():
+        return judge_check(written.strip())
+    if not isinstance(written, dict):
+        spot.say(_NO_TEXT)
+        return None
+    texts = {key: text for key, text in written.items() if isinstance(text, str) and text.strip()}
+    key = next((key for key in _SENTENCE if key in texts), None)
+    if key is None:
+        spot.lose(_NO_SENTENCE, checks=1)
+        return None
+    for other in written.keys() - {key, "id", "name"}:
+        message = f"`{other}` of an expectation is left out. A judge decides by its sentence."
+        spot.at(other).lose(message, checks=int(sounds_like_check(other)))
+    name = {"name": first_words(texts["name"])} if "name" in texts else {}
+    return {**judge_check(texts[key].strip()), **name}
 
 
-def _files(reading: ForeignFile, slug: str, entry: _Entry, here: Loc) -> Iterator[str]:
-    """Attach the files of an entry, by their paths from the skill's folder or from the file's."""
-    attached = reading.around.attached
-    for n, written in enumerate(entry.files):
-        path = posixpath.normpath(written.replace("\\", "/"))
-        found = (reading.around.content(reading.document, f"{up}{path}") for up in ("", "../"))
-        content = next((item for item in found if item is not None), None)
-        loc = (*here, "files", n)
-        if content is None or path.startswith(("/", "..")):
-            reading.say(loc, _NO_FILE.format(posixpath.basename(path)), level="loss")
-        elif problem := _problem(posixpath.basename(path), content):
-            reading.say(loc, _UNREADABLE.format(problem), level="loss")
+def _files(spot: Spot) -> list[Json]:
+    """Return the files that can be shown, found from the folder of the skill; report the others."""
+    attached = spot.reading.around.attached
+    here = PurePosixPath(spot.document.path).parent
+    folders = ("..", ".") if here.name in ("evals", "") else (".", "..")
+    found: dict[str, Json] = {}
+    size = 0
+    for entry in spot.entries() if isinstance(spot.value, list) else [spot]:
+        path = entry.value
+        if path in (None, "", {}):
+            continue
+        content, name = None, ""
+        if isinstance(path, str) and path.isprintable():
+            name = PurePosixPath(path.replace("\\", "/")).as_posix().removeprefix("../")
+            places = (f"{folder}/{name}" for folder in folders)
+            contents = (spot.reading.around.content(spot.document, place) for place in places)
+            content = next((item for item in contents if item is not None), None)
+        if content is None:
+            entry.lose(_MISSING)
+        elif not _can_be_shown(name, content):
+            entry.lose(_UNREADABLE)
+        elif len(found) == MAX_FILES or size + len(content) > MAX_TURN_BYTES:
+            entry.lose(_TOO_MANY)
         else:
-            attached.given.setdefault(reading.path(f"{own_folder(slug)}/{path}"), content)
-            yield path
+            size += len(content)
+            sha256 = sha256_of(content)
+            attached.contents[sha256] = content  # it may be above the folder of this file
+            found[name] = {"path": name, "sha256": sha256}
+    return list(found.values())
+
+
+def _can_be_shown(name: str, content: bytes) -> bool:
+    try:
+        FileSpec(path=name)
+        return content_problem(name, content) is None
+    except ValueError:
+        return False

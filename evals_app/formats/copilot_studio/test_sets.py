@@ -105,7 +105,7 @@ class _Sheet:
             turn: Json = {"user": escape_braces(question)}
             checks, is_answer = self._checks(row, method, expected, score)
             for n in range(len(checks)):
-                place = (self.name, row, method or 0)
+                place = (self.name, row, (method if is_answer else expected) or 0)
                 self.places.note((*here, "turns", 0, "assertions", n), self.reading.document, place)
             if is_answer and (answer := self._text(row, expected)):
                 turn["expected"] = answer

@@ -131,6 +131,8 @@ class AttachedFiles:
         return self._judged[judged]
 
     def _content(self, draft: Draft, file: FileSpec) -> bytes | None:
+        if file.sha256 in self.contents:
+            return self.contents[file.sha256]  # found by the reader, perhaps in another folder
         for path in _places(draft, file):
             if path in self.given:
                 if path != draft.document.path:

@@ -12,6 +12,7 @@ from django.test import Client
 from openpyxl import load_workbook
 
 from evals_app.admin.importing import import_page
+from evals_app.formats.dialects import DIALECTS
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import Agent, Assertion, Suite
 from tests.authored import client_who_may
@@ -152,6 +153,20 @@ def test_rows_pasted_from_a_spreadsheet_are_a_table(
     suite = Suite.objects.get()
     turn = suite.cases.get().turns.get()
     assert (suite.slug, turn.user, turn.expected) == (slug, "Wann, bitte?", "7")
+
+
+@pytest.mark.parametrize("name", ["agent-skills", "copilot-studio"])
+def test_a_file_of_another_tool_that_names_no_agent_asks_for_one(
+    admin_client: Client, name: str
+) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    ((path, text),) = DIALECTS[name].sample
+
+    asked = check(admin_client, {path: text.encode()})
+
+    assert "Which agent should answer?" in asked.text
+    assert "Imported: 1 suite." in asked.choose_agent("echo").press_import().text
+    assert Suite.objects.get().agent.slug == "echo"
 
 
 def test_a_table_that_names_no_agent_is_a_question_not_a_mistake(admin_client: Client) -> None:

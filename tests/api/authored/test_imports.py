@@ -6,6 +6,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
+from evals_app.formats.dialect import Dialect
+from evals_app.formats.dialects import DIALECTS
 from evals_app.models import Agent, Provider, Suite
 from evals_app.requests import parsers
 from evals_app.runs.starting.start_run import start_run
@@ -69,6 +71,23 @@ def test_unknown_columns_of_a_table_are_read_as_the_query_says(
 
     assert response.status_code == status, response.json()
     assert Suite.objects.exists() == (status == 200)
+
+
+@pytest.mark.parametrize(
+    "dialect",
+    # The folder of Lobu's sample names the agent.
+    [pytest.param(d, id=n) for n, d in DIALECTS.items() if not d.names_agent and n != "lobu"],
+)
+def test_a_file_of_another_tool_that_names_no_agent_tests_the_chosen_one(
+    client: APIClient, dialect: Dialect
+) -> None:
+    post(client, {"files": [IN_JSON["files"][0]]})
+    body = {"files": [{"path": path, "content": text} for path, text in dialect.sample]}
+
+    refused, read = post(client, body), post(client, body, "?agent=shop")
+
+    assert (refused.status_code, read.status_code) == (400, 200)
+    assert (read.json()["losses"], Suite.objects.get().agent.slug) == ([], "shop")
 
 
 def test_the_name_of_a_part_is_its_path(client: APIClient) -> None:

@@ -92,6 +92,17 @@ def test_each_text_of_a_list_is_a_check_of_its_own(method: str, kind: str) -> No
     assert [guess.keys for guess in imported.guesses] == ["B2"] * (kind == "contains")
 
 
+def test_a_tool_that_does_not_exist_is_reported_where_it_is_written() -> None:
+    agent = SourceFile(
+        "desk.agent.yaml", b"{agent: D, slug: desk, driver: scripted, rules: [{reply: Hi}]}"
+    )
+    rows = SourceFile("x.csv", csv_file([ASK, "find", "ToolUse", ""]))
+
+    (warning,) = read_files([agent, rows], agent="desk").warnings
+
+    assert warning.keys == "B2"
+
+
 def test_several_methods_of_a_row_are_checks_of_one_case() -> None:
     imported = row(TAKES, "GeneralQuality; CompareMeaning", "60")
 
