@@ -170,6 +170,7 @@ def _start_frozen(
         concurrency=run.concurrency,
         suite=run.suite,
         judge=run.judge,
+        replaced_model=run.replaced_model,
         overrides=run.overrides,
         losses=run.losses,
         baseline=run.baseline,

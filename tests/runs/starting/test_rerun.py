@@ -9,6 +9,7 @@ from evals_app.models import Agent, Assertion, Case, Run, Suite
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.rerun import edits_before_rerun, rerun
+from evals_app.runs.starting.start_run import start_run
 from tests.runs.suites import finished, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +55,17 @@ def test_what_was_chosen_at_the_start_is_chosen_again() -> None:
     again = rerun(rerun(run, only="all"), only="all", cases=["case 1"])
 
     assert (again.agent_slug, again.total) == ("other", 2)
+
+
+@pytest.mark.usefixtures("server")
+@pytest.mark.parametrize("version", ["current", "frozen"])
+def test_a_run_with_another_model_is_repeated_as_one(version: Any) -> None:
+    own = make_agent("own", driver="model", rules=[], model="local/a")
+    run = start_run(make_suite(agent=own), model="local/b")
+
+    again = rerun(run, only="all", version=version)
+
+    assert (again.model, again.replaced_model) == ("local/b", "local/a")
 
 
 def test_a_new_agent_of_the_suite_is_what_is_tested_now() -> None:
