@@ -24,7 +24,7 @@ from evals_app.runs.reviews.reviewing import (
     comment,
     may_withdraw,
     not_the_agents_fault,
-    review_grade,
+    vote,
     withdraw,
 )
 
@@ -119,18 +119,8 @@ def _take(
     elif grade is None:
         raise CannotReviewError("Choose a grade.")
     else:
-        agrees = word == "agree"
-        passed, score = subject.verdict(agrees=agrees), None
-        if subject.scores:
-            score = grade.score if agrees else _score(given.get("score"), subject)
-        review_grade(grade, by=by, passed=passed, item=subject.item, score=score, reason=reason)
-
-
-def _score(given: str | None, subject: ReviewSubject) -> float:
-    for name, score in subject.scores:
-        if name == given:
-            return score
-    raise CannotReviewError("Choose the grade that is right.")
+        score = dict(subject.scores).get(given.get("score", ""))
+        vote(grade, by=by, agrees=word == "agree", item=subject.item, score=score, reason=reason)
 
 
 def _grade(execution: Execution, given: str | None) -> GradeResult | None:

@@ -9,12 +9,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from evals_app.admin.kit.presentation import CAUSES, badge, people_badge, verdict_state
-from evals_app.engine.record.grade import GradeStatus
 from evals_app.engine.verdicts.overruling import Consensus, Ruling, bullets, consensus, overrule
 from evals_app.models import Execution, GradeResult, Review
 from evals_app.reports.words.figures import score_text
 from evals_app.runs.reviews.decisions import given_grade, ruling_of
-from evals_app.runs.reviews.reviewing import may_withdraw
+from evals_app.runs.reviews.reviewing import can_be_right, may_withdraw, scale_of
 
 # The scores that people may give on the scales of judges.
 _SCORES = {
@@ -61,10 +60,6 @@ class ReviewSubject:
     def scores(self) -> list[tuple[str, float]]:
         return _SCORES.get(self.scale, [])
 
-    def verdict(self, *, agrees: bool) -> bool:
-        """Return the verdict of a person who agrees with the grade, or who passes the check."""
-        return agrees if self.passed is None else self.passed is agrees
-
 
 _CONVERSATION = ReviewSubject("this conversation", can_be_right=False)
 
@@ -80,10 +75,12 @@ def subject_of(grade: GradeResult | None, item: int | None = None) -> ReviewSubj
 
 
 def _subject_of_grade(grade: GradeResult) -> ReviewSubject:
-    scale = _scale_of(grade)
-    only_informs = grade.passed is None and grade.status == GradeStatus.OK and not scale
     return ReviewSubject(
-        grade.label, grade.pk, passed=grade.passed, scale=scale, can_be_right=not only_informs
+        grade.label,
+        grade.pk,
+        passed=grade.passed,
+        scale=scale_of(grade),
+        can_be_right=can_be_right(grade),
     )
 
 
@@ -276,13 +273,6 @@ def _words(reviews: Iterable[Review]) -> list[Ruling]:
 
 def _people(reviews: Iterable[Review]) -> Consensus:
     return consensus(_words(reviews))
-
-
-def _scale_of(grade: GradeResult) -> str:
-    """Return the judge's scale, if people can give a score on it, too."""
-    scale = str(grade.details.get("scale"))
-    is_graded = grade.family == "judged" and grade.score is not None
-    return scale if is_graded and scale in _SCORES else ""
 
 
 def _agrees(review: Review, subject: ReviewSubject) -> bool:

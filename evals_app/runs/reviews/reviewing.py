@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from evals_app.engine.basics.errors import CannotError
+from evals_app.engine.record.grade import GradeStatus
 from evals_app.engine.verdicts.overruling import bullets, passes
 from evals_app.models import Execution, GradeResult, Review, ReviewTask, Run, Yardstick
 from evals_app.runs.ground.storable import storable
@@ -27,10 +28,54 @@ _OTHERS_REVIEWS = "evals_app.change_execution"
 
 MAX_CHARS = 5000  # of a reason or a comment
 _MAX_LOGGED = 200
+# The scales of judges on which people give a score of their own.
+_SCALES = frozenset({"1-5", "0-1"})
 
 
 class CannotReviewError(CannotError):
     """Something cannot be reviewed."""
+
+
+def scale_of(grade: GradeResult) -> str:
+    """Return the judge's scale, if people can give a score on it, too."""
+    scale = str(grade.details.get("scale"))
+    is_graded = grade.family == "judged" and grade.score is not None
+    return scale if is_graded and scale in _SCALES else ""
+
+
+def can_be_right(grade: GradeResult) -> bool:
+    """Whether a grade can be right or wrong, unlike one that only shows a number."""
+    return grade.passed is not None or grade.status != GradeStatus.OK or bool(scale_of(grade))
+
+
+def vote(
+    grade: GradeResult,
+    *,
+    by: User,
+    agrees: bool,
+    item: int | None = None,
+    score: float | None = None,
+    reason: str = "",
+) -> Review:
+    """Store whether a person agrees with a grade, or with a rubric bullet.
+
+    If it has no verdict, `agrees` is whether it passes. On a scale, whoever disagrees gives a
+    `score`.
+
+    Raises:
+        CannotReviewError: see `review_grade`; or the grade can be neither right nor wrong.
+    """
+    judged_passed, judged_score = _judge_result(grade, item)
+    if item is None and not can_be_right(grade):
+        raise CannotReviewError("This check only measures, so it can be neither right nor wrong.")
+    if item is not None or not scale_of(grade):
+        score = None
+    elif agrees:
+        score = judged_score
+    elif score is None:
+        raise CannotReviewError("Choose the grade that is right.")
+    passed = agrees if judged_passed is None else judged_passed is agrees
+    return review_grade(grade, by=by, passed=passed, item=item, score=score, reason=reason)
 
 
 def review_grade(

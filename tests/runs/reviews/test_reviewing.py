@@ -32,6 +32,7 @@ from evals_app.runs.reviews.reviewing import (
     comment,
     not_the_agents_fault,
     review_grade,
+    vote,
     withdraw,
 )
 from tests.runs.suites import finished, make_agent, make_suite, start
@@ -245,6 +246,80 @@ def test_a_bullet_of_a_rubric_is_reviewed_alone(ann: User) -> None:
 
     assert (review.item, review.judged_passed, review.judged_score) == (2, False, 0.0)
     assert reviewed(run)["passed"] == 3
+
+
+SCALE = {"family": "judged", "type": "llm_judge", "details": {"scale": "1-5", "raw": 2}}
+
+
+def put_columns(run: Run, **columns: Any) -> GradeResult:
+    """Change the grade of a run's last case, which failed."""
+    GradeResult.objects.filter(pk=grade_of(run).pk).update(**columns)
+    return grade_of(run)
+
+
+@pytest.mark.parametrize(
+    ("columns", "given", "passed", "score"),
+    [
+        ({}, {"agrees": True}, False, None),
+        ({}, {"agrees": False}, True, None),
+        pytest.param({}, {"agrees": False, "score": 0.2}, True, None, id="no scale"),
+        ({"passed": True}, {"agrees": False}, False, None),
+        ({"passed": None, "status": "ungraded"}, {"agrees": True}, True, None),
+        ({"passed": None, "status": "ungraded"}, {"agrees": False}, False, None),
+        (SCALE | {"score": 0.25}, {"agrees": True}, False, 0.25),
+        (SCALE | {"score": 0.25}, {"agrees": False, "score": 0.75}, True, 0.75),
+        pytest.param(
+            SCALE | {"score": 0.25}, {"agrees": False, "score": 0}, False, 0, id="still failed"
+        ),
+        (SCALE | {"score": 0.75, "passed": None}, {"agrees": True}, True, 0.75),
+    ],
+)
+def test_a_vote_is_a_verdict_on_the_check(
+    columns: dict[str, Any],
+    given: dict[str, Any],
+    passed: bool,  # noqa: FBT001 - a column of the table
+    score: float | None,
+    ann: User,
+) -> None:
+    grade = put_columns(two_of_three(), **columns)
+
+    review = vote(grade, by=ann, reason="So it is.", **given)
+
+    assert (review.passed, review.score, review.reason) == (passed, score, "So it is.")
+
+
+@pytest.mark.parametrize(
+    ("item", "agrees", "passed"),
+    [(1, True, True), (1, False, False), (2, True, False), (2, False, True)],
+)
+def test_a_vote_on_a_bullet_is_a_verdict_on_it_alone(
+    item: int,
+    agrees: bool,  # noqa: FBT001 - a column of the table
+    passed: bool,  # noqa: FBT001 - a column of the table
+    ann: User,
+) -> None:
+    review = vote(put_rubric(two_of_three()), by=ann, agrees=agrees, item=item)
+
+    assert (review.item, review.passed, review.score) == (item, passed, None)
+
+
+@pytest.mark.parametrize(
+    ("columns", "given", "problem"),
+    [
+        pytest.param({"passed": None}, {"agrees": True}, "only measures", id="only a number"),
+        (SCALE | {"score": 0.25}, {"agrees": False}, "Choose the grade"),
+        ({}, {"agrees": True, "item": 3}, "no bullet 3"),
+    ],
+)
+def test_a_vote_without_meaning_is_refused(
+    columns: dict[str, Any], given: dict[str, Any], problem: str, ann: User
+) -> None:
+    grade = put_columns(two_of_three(), **columns)
+
+    with pytest.raises(CannotReviewError, match=problem):
+        vote(grade, by=ann, **given)
+
+    assert not Review.objects.exists()
 
 
 @pytest.mark.parametrize(
