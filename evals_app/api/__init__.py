@@ -1,6 +1,1 @@
-"""REST, for tools outside.
-
-`endpoint` is the base of all views; `auth` identifies the caller, `permissions` check their rights;
-`bodies` and `parsers` read requests, `problems` report errors. Each noun has its own module of
-views.
-"""
+"""REST, for tools outside: each noun has its own module of views. What they share is in `requests`."""

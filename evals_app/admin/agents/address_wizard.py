@@ -19,7 +19,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from pydantic import ValidationError
 
 from evals_app.admin.agents.address_forms import AddressForm, PlacesForm
-from evals_app.admin.agents.starting_cards import DRAFT, START, cards
+from evals_app.admin.agents.starting_cards import DRAFT, START
 from evals_app.admin.conversation.transcripts import TurnLine, turn_lines
 from evals_app.admin.kit.pages import page_context
 from evals_app.admin.starting.run_dialog import may_run
@@ -87,7 +87,6 @@ def from_address(request: HttpRequest) -> HttpResponse:
         "can_test": may_run(request),
         "example_request": EXAMPLE_REQUEST,
         "example_reply": EXAMPLE_REPLY,
-        "cards": cards(request),
     }
     response = render(request, "admin/evals_app/agents/address.html", context)
     if page.retry_after:

@@ -140,7 +140,6 @@ def comparison_page(request: HttpRequest) -> dict[str, Any]:
     rows, scale = comparison.matrix, comparison.base.score_scale
     checks = changed_checks(comparison, page.object_list)
     return {
-        "comparison": comparison,
         "columns": _columns(comparison, ids, labels),
         "heads": [
             _head_line(request, comparison, head, place)
