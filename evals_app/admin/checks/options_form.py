@@ -3,6 +3,8 @@
 Annotations without a matching input become a text area for JSON.
 """
 
+import json
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -14,9 +16,10 @@ from typing import Any, ClassVar, Literal, get_args, get_origin
 import annotated_types
 from django import forms
 from django.utils import numberformat
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from pydantic.fields import FieldInfo
 
-from evals_app.admin.checks.number_examples import SelectWithExample
 from evals_app.admin.checks.option_lines import (
     json_option,
     list_option,
@@ -37,6 +40,44 @@ from fixtures_app.editing.units import UNITS, QuantityField, in_usual_unit
 
 _MATCHER_MARK = get_args(Matcher)[1]  # marks such an option
 _LONG = 60  # an example of this many characters gets a text area
+
+
+_PLAIN_NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
+_USUAL, _OTHER, _ANOTHER = "14", "204", "305"
+
+
+def fill_number(reply: str, number: Any) -> str:
+    """Return the example reply with this number; if it has two, the second one differs."""
+    text = "" if number is None else str(number).strip()
+    shown = text if _PLAIN_NUMBER.fullmatch(text) else _USUAL
+    return reply.format(number=shown, other=_ANOTHER if shown == _OTHER else _OTHER)
+
+
+class SelectWithExample(Select):
+    """A choice with an example below it; number_examples.js keeps it up to date."""
+
+    number: Any = None
+
+    def __init__(self, examples: Mapping[str, tuple[str, str]]) -> None:
+        super().__init__()
+        self.examples = {
+            value: f"For example, “{passes}” passes, and “{fails}” does not."
+            for value, (passes, fails) in examples.items()
+        }
+
+    def render(
+        self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None
+    ) -> SafeString:
+        key = f"{(attrs or {}).get('id', name)}_example"
+        select = super().render(name, value, {**(attrs or {}), "aria-describedby": key}, renderer)
+        example = self.examples.get(str(value), "")
+        return format_html(
+            '{}<p class="ew-help" id="{}" data-examples="{}">{}</p>',
+            select,
+            key,
+            json.dumps(self.examples),
+            fill_number(example, self.number),
+        )
 
 
 class OwnText(forms.CharField):

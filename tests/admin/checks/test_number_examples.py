@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.admin.checks.number_examples import SelectWithExample, fill_number
-from evals_app.admin.checks.options_form import options_form_class
+from evals_app.admin.checks.options_form import SelectWithExample, fill_number, options_form_class
 from evals_app.engine.graders.numbers import Numeric
 from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import mark_of
