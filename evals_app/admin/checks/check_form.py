@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from evals_app.admin.checks.check_picker import KindInput, kind_choices
 from evals_app.admin.checks.options_form import OptionsForm, initial_options, options_form_class
-from evals_app.admin.kit.judge_choices import JUDGES
+from evals_app.admin.kit.model_choices import JUDGES
 from evals_app.admin.kit.spec_form import SpecForm, explain_errors
 from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.graders import GRADERS, PlainGrader

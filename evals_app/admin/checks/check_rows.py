@@ -10,8 +10,8 @@ from unfold.decorators import display
 
 from evals_app.admin.checks.check_form import CheckForm
 from evals_app.admin.checks.check_picker import kinds_to_pick
-from evals_app.admin.kit.judge_choices import offered_judges
 from evals_app.admin.kit.lines import list_of
+from evals_app.admin.kit.model_choices import offered_judges
 from evals_app.engine.graders.kit.base import Need
 from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
 from evals_app.library.importing.inventories import inventory_for, names_offered

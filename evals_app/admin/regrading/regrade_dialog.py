@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from evals_app.admin.kit.choices import Choices
-from evals_app.admin.kit.judge_choices import JudgeInput
+from evals_app.admin.kit.model_choices import JudgeInput
 from evals_app.admin.kit.pages import form_data, person
 from evals_app.admin.starting.reruns import MAX_LISTED
 from evals_app.admin.starting.run_choices import CeilingField

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from unfold.forms import BaseDialogForm
 
-from evals_app.admin.kit.judge_choices import judge_link
+from evals_app.admin.kit.model_choices import judge_link
 from evals_app.admin.starting.run_choices import RunChoices
 from evals_app.models import Run, Suite
 from evals_app.reports.answers.forecasts import all_in_words

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evals_app.admin.checks.check_rows import CheckFormSet
-from evals_app.admin.kit.judge_choices import no_judge_for
+from evals_app.admin.kit.model_choices import no_judge_for
 from evals_app.admin.suites.case_turns import checks_of
 from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.specs.agent_spec import OUTSIDE

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evals_app.admin.kit.judge_choices import OWN, offered_judges
+from evals_app.admin.kit.model_choices import OWN, offered_judges
 from evals_app.models import Run
 from tests.admin.case_pages import CHECKS, page_of
 from tests.authored import client_who_may, write_case
