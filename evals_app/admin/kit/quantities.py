@@ -1,5 +1,6 @@
-"""Fields for numbers of specs in readable units; the spec decides which field a number gets."""
+"""Fields for amounts of money, and for numbers of specs in readable units."""
 
+from decimal import Decimal
 from typing import Any
 
 import annotated_types
@@ -7,8 +8,20 @@ from django import forms
 from pydantic.fields import FieldInfo
 
 from evals_app.engine.specs.base_spec import mark_of
+from evals_app.models.fields.money import DIGITS, PLACES
 from fixtures_app.editing.inputs import TextInput
 from fixtures_app.editing.units import QuantityField, in_usual_unit
+
+
+class UsdInput(forms.DecimalField):
+    """An amount in USD, shown without trailing zeros."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(min_value=0, max_digits=DIGITS, decimal_places=PLACES, **kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        return f"{value.normalize():f}" if isinstance(value, Decimal) else value
+
 
 _BOUNDS: dict[str, Any] = {
     "ge": annotated_types.Ge,

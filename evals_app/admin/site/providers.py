@@ -19,8 +19,8 @@ from unfold.widgets import (
     UnfoldAdminURLInputWidget,
 )
 
-from evals_app.admin.kit.money import UsdInput
 from evals_app.admin.kit.permissions import requires
+from evals_app.admin.kit.quantities import UsdInput
 from evals_app.admin.kit.spec_form import SpecForm, explain_errors
 from evals_app.admin.starting.run_dialog import leave_dialog
 from evals_app.engine.basics.permits import permits

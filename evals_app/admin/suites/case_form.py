@@ -12,7 +12,7 @@ from unfold.widgets import (
 
 from evals_app.admin.checks.check_rows import note_choices
 from evals_app.admin.kit.lines import LineColumn, RecordLines, TagsField
-from evals_app.admin.kit.money import UsdInput
+from evals_app.admin.kit.quantities import UsdInput
 from evals_app.admin.kit.spec_form import SpecForm
 from evals_app.admin.kit.value_lines import VALUE_HELP, ValueLines
 from evals_app.models import Case, Suite

@@ -13,8 +13,8 @@ from evals_app.admin.checks.check_rows import note_choices
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.lines import TagsField
 from evals_app.admin.kit.model_choices import JUDGES
-from evals_app.admin.kit.money import UsdInput
 from evals_app.admin.kit.presentation import agent_label
+from evals_app.admin.kit.quantities import UsdInput
 from evals_app.admin.kit.spec_form import SpecForm
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.suites.suite_spec import SuiteSpec

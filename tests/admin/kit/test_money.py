@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from evals_app.admin.kit.money import UsdInput
+from evals_app.admin.kit.quantities import UsdInput
 
 
 @pytest.mark.parametrize(
