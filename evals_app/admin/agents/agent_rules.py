@@ -1,11 +1,14 @@
-"""The rules of a scripted agent as rows: condition, tool calls and answer."""
+"""The rules of a scripted agent as rows: condition, tool calls and answer.
 
+A condition on a message is written in words; the rule has a pattern.
+"""
+
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django import forms
 
-from evals_app.admin.agents.message_patterns import ALWAYS, CONTAINS, MATCHES, pattern_of, words_of
 from evals_app.admin.kit.item_rows import ItemRow, without_blanks
 from evals_app.admin.kit.value_lines import ValueLines
 from evals_app.engine.specs.agent_spec import ScriptedRule
@@ -14,12 +17,22 @@ from fixtures_app.editing.inputs import NumberInput, Select, TextArea, TextInput
 from fixtures_app.editing.list_rows import ListRows, RowsLook
 from fixtures_app.ground.quoting import cut_middle
 
+ALWAYS, CONTAINS, ANY_OF, EXACTLY, PATTERN = "always", "contains", "any_of", "exactly", "pattern"
+MATCHES = (
+    (CONTAINS, "contains"),
+    (ANY_OF, "contains one of (separated by commas)"),
+    (EXACTLY, "is exactly"),
+    (ALWAYS, "is anything"),
+    (PATTERN, "matches a pattern (advanced)"),
+)
+_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
+_LITERAL = re.compile(r"(?:[^\\.+*?()|\[\]{}^$]|\\[\\.+*?()|\[\]{}^$])*")
 _MATCH_TITLES = {
     ALWAYS: "Any message",
     CONTAINS: "Message contains",
-    "any_of": "Message contains one of",
-    "exactly": "Message is",
-    "pattern": "Message matches",
+    ANY_OF: "Message contains one of",
+    EXACTLY: "Message is",
+    PATTERN: "Message matches",
 }
 _TITLE_CHARS = 40
 _ADVANCED = ("turn", "delay_ms", "error", "input_tokens", "output_tokens")
@@ -176,3 +189,45 @@ class RuleRow(ItemRow):
 
 
 RULE_ROWS = RowsLook("admin/evals_app/agents/rule_row.html", "Add a rule", "ew-rule-drag")
+
+
+def pattern_of(match: str, words: str) -> str | None:
+    """Return the pattern for a message; None for every message."""
+    if match == ALWAYS:
+        return None
+    if match == ANY_OF:
+        parts = filter(None, (part.strip() for part in words.split(",")))
+        return "|".join(map(_escape_words, parts))
+    if match == EXACTLY:
+        return f"^{_escape_words(words.strip())}$"
+    return _escape_words(words.strip()) if match == CONTAINS else words
+
+
+def words_of(pattern: str | None) -> tuple[str, str]:
+    """Return how a pattern matches, and its words; a real pattern is returned unchanged."""
+    if pattern is None:
+        return ALWAYS, ""
+    for match, words in _guesses(pattern):
+        if pattern_of(match, words) == pattern:
+            return match, words
+    return PATTERN, pattern
+
+
+def _guesses(pattern: str) -> list[tuple[str, str]]:
+    if not pattern:
+        return []
+    if _LITERAL.fullmatch(pattern):
+        return [(CONTAINS, _plain(pattern))]
+    if _LITERAL.fullmatch(pattern[1:-1]):
+        return [(EXACTLY, _plain(pattern[1:-1]))]
+    parts = re.split(r"(?<!\\)\|", pattern)
+    is_plain = all(_LITERAL.fullmatch(part) for part in parts)
+    return [(ANY_OF, ", ".join(map(_plain, parts)))] if is_plain else []
+
+
+def _escape_words(words: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", words)
+
+
+def _plain(literal: str) -> str:
+    return re.sub(r"\\(.)", r"\1", literal)

@@ -40,8 +40,6 @@ from fixtures_app.editing.units import UNITS, QuantityField, in_usual_unit
 
 _MATCHER_MARK = get_args(Matcher)[1]  # marks such an option
 _LONG = 60  # an example of this many characters gets a text area
-
-
 _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
 _USUAL, _OTHER, _ANOTHER = "14", "204", "305"
 

@@ -19,6 +19,9 @@ from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.models import Agent, Case, ModelPrice, Provider, Suite
 from evals_app.runs.starting.obstacles import Obstacles
 
+OWN = "agent"  # the agent's own model
+JUDGES = "ew-judges"  # the list of models that judge fields suggest
+
 
 def known_models() -> list[str]:
     """Return the models that agents use or that have a price of their own, as provider/model."""
@@ -56,10 +59,6 @@ class ModelInput(UnfoldAdminTextInputWidget):
     def suggestions(self) -> list[str]:
         """Return the suggested models."""
         return reachable_models()
-
-
-OWN = "agent"  # the agent's own model
-JUDGES = "ew-judges"  # the list of models that judge fields suggest
 
 
 def offered_judges() -> list[str]:
