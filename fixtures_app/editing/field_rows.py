@@ -5,10 +5,10 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.forms import formset_factory
+from django.forms import BaseFormSet, formset_factory
 
 from fixtures_app.editing.inputs import CheckBox, HiddenInput, Select, TextArea, TextInput
-from fixtures_app.editing.plain_rows import PlainRow, PlainRows
+from fixtures_app.editing.rows import InOrder, PositionField, RowState
 from fixtures_app.ground.field_table import (
     LABELS,
     Field,
@@ -25,9 +25,10 @@ _KINDS = [(kind.value, label) for kind, label in LABELS.items() if kind is not F
 _REST_CHARS = 80
 
 
-class FieldRow(PlainRow):
+class FieldRow(RowState, forms.Form):
     """A field; `kept` is the schema that it had when the page was opened."""
 
+    position = PositionField()
     name = forms.CharField(max_length=100, widget=TextInput)
     kind = forms.ChoiceField(label="Kind", widget=Select, choices=_KINDS)
     is_required = forms.BooleanField(label="Required", required=False, widget=CheckBox)
@@ -39,8 +40,9 @@ class FieldRow(PlainRow):
     note = forms.CharField(label="Note or example", required=False, widget=TextInput, strip=False)
     kept = forms.CharField(required=False, widget=HiddenInput)
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.empty_permitted = False  # an added row counts, even if it is empty
         for name in ("name", "kind", "is_required", "choices", "note"):
             self.fields[name].widget.attrs["aria-label"] = self.fields[name].label or "Name"
         self.origin = _origin(self["kept"].value())
@@ -88,10 +90,15 @@ def _origin(kept: str | None) -> Field | None:
         return None
 
 
-class FieldRows(PlainRows):
-    """The fields of an entity type."""
+class FieldRows(InOrder, BaseFormSet):
+    """The fields of an entity type, in the order of the screen."""
 
     row_name = "field"
+
+    def is_valid(self) -> bool:
+        # Removed rows are not checked.
+        is_clean = self.is_bound and not self.non_form_errors()
+        return is_clean and not any(row.errors for row in self.kept_rows)
 
     def clean(self) -> None:
         taken: set[str] = set()
