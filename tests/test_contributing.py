@@ -214,11 +214,11 @@ def test_a_question_becomes_a_case() -> None:
     },
     lines=[
         ("evals_app/formats/dialects.py", "    struere,\n    tables", "    quiz,\n"),
-        ("evals_app/formats/dialects.py", "openai_evals)", "quiz, "),
-        ("pyproject.toml", "struere | tables", "quiz | "),
+        ("evals_app/formats/dialects.py", "        deepeval,\n    )", "        quiz,\n"),
+        ("pyproject.toml", "struere | waza", "quiz | "),
         (
             "pyproject.toml",
-            '    "evals_app.formats.struere",\n    "evals_app.formats.tables"',
+            '    "evals_app.formats.struere",\n    "evals_app.formats.waza"',
             '    "evals_app.formats.quiz",\n',
         ),
         (

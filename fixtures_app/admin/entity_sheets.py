@@ -59,7 +59,7 @@ class EntityFormSet(FixtureFormSet):
         }
 
     def _posted_columns(self, slug: str) -> list[str]:
-        if not self.is_bound:
+        if not self.data:  # an empty form has no lists either
             return []
         posted: Any = self.data
         names: list[str] = posted.getlist(f"{self.prefix}-columns-{slug}")

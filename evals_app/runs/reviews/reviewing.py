@@ -59,7 +59,7 @@ def vote(
 ) -> Review:
     """Store whether a person agrees with a grade, or with a rubric bullet.
 
-    If it has no verdict, `agrees` is whether it passes. On a scale, whoever disagrees gives a
+    If it has no verdict, `agrees` is whether it passes. On a scale, anyone who disagrees gives a
     `score`.
 
     Raises:

@@ -66,6 +66,12 @@ SPACED: dict[str, Any] = {
 }
 
 
+def test_an_empty_form_is_refused_not_an_error(admin_client: Client) -> None:
+    page = admin_client.post("/admin/fixtures_app/fixture/add/", {})
+
+    assert page.status_code == 200
+
+
 @pytest.mark.parametrize("changes", [{}, SPACED], ids=["rich", "spaces"])
 def test_saving_a_fixture_as_it_is_changes_nothing(
     admin_client: Client, changes: dict[str, Any]
