@@ -55,7 +55,7 @@ def test_the_first_rows_are_as_read_with_what_is_above_the_headers() -> None:
     ("texts", "kind", "passes", "fails"),
     [
         pytest.param(["7", "9"], "number", "7", "8", id="number"),
-        pytest.param(["Yes", "No"], "yes or no", "Yes", "no", id="yes or no"),
+        pytest.param(["Yes", "No"], "yes-no", "Yes", "no", id="yes or no"),
         pytest.param(["Berlin", "Paris"], "short", "Berlin", "Paris", id="short"),
         pytest.param(["2026-05-01", "2026-05-09"], "date", "2026-05-01", "2026-05-02", id="date"),
         pytest.param(["Angry", "Happy"] * 2, "label", "Angry", "Happy", id="label"),

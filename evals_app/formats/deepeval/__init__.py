@@ -62,7 +62,7 @@ DIALECT = Dialect(
   {
     "input": "How many days does a refund take?",
     "expected_output": "5",
-    "expected_tools": [{"name": "find_policy"}],
+    "retrieval_context": ["Refunds take 5 days."],
     "additional_metadata": {"topic": "refunds"}
   }
 ]
