@@ -141,7 +141,7 @@ def import_files(
     with _storing_errors_explained(), importing_within(_CODE_S):
         while True:
             known = _existing_objects(rights)
-            chosen = functools.cache(_chosen_for)
+            chosen = _stored_choices()
             imported = _read(files, known, rights, reading, chosen)
             with one_moment():
                 state = _state(imported)
@@ -469,20 +469,32 @@ def _existing_objects(rights: Rights) -> ExistingObjects:
 
 def _has_changed(imported: Imported, chosen: Callable[[str], Mapping[str, Any]]) -> bool:
     """Whether something else has been chosen for a suite since it was read."""
-    slugs = (located.spec.slug for located in imported.suites if located.keeps_choices)
-    return any(_chosen_for(slug) != chosen(slug) for slug in slugs)
+    slugs = [located.spec.slug for located in imported.suites if located.keeps_choices]
+    now = _choices(Suite.objects.filter(slug__in=slugs)) if slugs else {}
+    return any(now.get(slug, {}) != chosen(slug) for slug in slugs)
 
 
-def _chosen_for(suite: str) -> dict[str, Any]:
-    """Return the judge and the fixtures of a suite, as far as it has any."""
-    rows = Suite.objects.filter(slug=suite).order_by("fixtures__slug")
-    chosen: dict[str, Any] = {}
-    for fixture, *judge in rows.values_list("fixtures__slug", "judge_model", "judge_settings"):
+def _choices(suites: QuerySet[Suite]) -> dict[str, dict[str, Any]]:
+    """Return the judge and the fixtures of suites by their slugs, as far as they have any."""
+    chosen: dict[str, dict[str, Any]] = {}
+    columns = ("slug", "fixtures__slug", "judge_model", "judge_settings")
+    for slug, fixture, *judge in suites.order_by("fixtures__slug").values_list(*columns):
+        of_suite = chosen.setdefault(slug, {})
         if fixture:
-            chosen.setdefault("fixtures", []).append(fixture)
+            of_suite.setdefault("fixtures", []).append(fixture)
         if judge[0]:
-            chosen["judge_model"] = model_reference(*judge)
+            of_suite["judge_model"] = model_reference(*judge)
     return chosen
+
+
+def _stored_choices() -> Callable[[str], Mapping[str, Any]]:
+    """Return a function for what was chosen for a suite; it queries the database at most once."""
+
+    @functools.cache
+    def choices() -> dict[str, dict[str, Any]]:
+        return _choices(Suite.objects.all())
+
+    return lambda slug: choices().get(slug, {})
 
 
 def _stored_sizes() -> Callable[[str], int | None]:
