@@ -51,7 +51,7 @@ MORE = {
     "admin/evals_app/suite/<path:object_id>/export-struere/": 13,
     "admin/evals_app/suite/<path:object_id>/export-table/": 13,
     "admin/evals_app/suite/<int:pk>/run-size/": 28,
-    "admin/evals_app/suite/remove-examples/": 29,
+    "admin/evals_app/suite/remove-examples/": 31,
     "admin/evals_app/suite/<path:object_id>/delete/": 13,
     "admin/evals_app/run/<int:pk>/regrade/": 15,
     "api/export/": 17,
