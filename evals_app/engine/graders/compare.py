@@ -115,7 +115,7 @@ class _Reading:
             case _:
                 whole = view.reply if root == "reply" else view.expected_text
         if whole is None:
-            raise _UnknownValueError("There is no expected text.", place)
+            raise _UnknownValueError("This turn has no expected text.", place)
         if isinstance(whole, str) and place.steps:
             whole = self._document(place, whole)
         found = self._follow(place, whole, place.steps, root)

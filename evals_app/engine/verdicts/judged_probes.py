@@ -43,7 +43,7 @@ class JudgingPlan:
 
 
 def plan_judging(suite: SuiteSpec, agent: AgentSpec) -> JudgingPlan | None:
-    """Plan one question to a judge for each probe of each judged check; None if there is no such check."""
+    """Plan one question to a judge for each probe of each judged check; None without any."""
     cases: list[CaseSpec] = []
     rules: list[dict[str, str]] = []
     about: dict[str, tuple[Loc, str]] = {}

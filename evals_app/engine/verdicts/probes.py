@@ -205,7 +205,7 @@ def answer_of(check: AssertionSpec, expected: str | None) -> str:
 
 
 def opposite(wanted: str, *, of_all: bool = False) -> str:
-    """Return the negation of a text; of a text that is no yes or no, only if it is compared as a whole."""
+    """Return the negation of a text: of a yes or no always, of a sentence if it is compared as a whole."""
     word = wanted.strip().rstrip(".!").casefold()
     if word in _OPPOSITE:
         return _OPPOSITE[word]

@@ -33,7 +33,7 @@ _ORDERS: dict[str, Json] = {
     "ANY_ORDER": {},
 }
 _LOST = (
-    "{} is left out: there is no such metric here. Write criteria for `llm_judge`, or look for a check "
+    "{} is left out: this metric is not supported. Write criteria for `llm_judge`, or look for a check "
     "like it in the reference."
 )
 _MEAN = (

@@ -30,7 +30,7 @@ _SIMULATED = (
     "`conversation`. Left out."
 )
 _NOTHING_LEFT = (
-    "There is no case here that can be asked. A model plays the user of a `conversation_scenario`, "
+    "No case of this file can be run. A model plays the user of a `conversation_scenario`, "
     "and users are not simulated here."
 )
 _NO_TURNS = "A case needs a `conversation`, the list of its turns."

@@ -14,7 +14,7 @@ _ON_THE_WAY = "Only the reply at the end of a turn is compared. What is said bef
 _TOOLS_RUN = (
     "Tools run here. To fix what they return, give the agent tools with canned results. Left out."
 )
-_NO_STATE = "There is no session here whose state could be checked. Left out."
+_NO_STATE = "The state of a session cannot be checked here. Left out."
 _JUDGE = "The judge of the suite or the site decides. Left out."
 
 

@@ -20,7 +20,6 @@ from evals_app.engine.specs.files import (
 from evals_app.formats.agent_skills import DIALECT, is_of_scenarios
 from evals_app.formats.foreign.draft import Draft, cut_texts
 from evals_app.formats.foreign.foreign_file import ForeignFile
-from evals_app.formats.foreign.losses import count_losses
 from evals_app.formats.foreign.parts import judge_check
 from evals_app.formats.foreign.shapes import (
     Foreign,
@@ -51,7 +50,7 @@ _DESCRIBED = "The reply matches this description of a good result:\n{}"
 _NO_TEXT = "Expected a sentence that a judge can decide, or a mapping with `text` or `description`."
 _NO_LIST = "Expected a list of sentences that a judge can decide."
 _NO_SENTENCE = "Nothing here is a sentence that a judge can decide, so this check is left out."
-_MISSING = "There is no such file in this import. Import the whole folder of the skill to show it."
+_MISSING = "This file is not in the import. Import the whole folder of the skill to attach it."
 _UNREADABLE = (
     "A file of this kind, or without content, cannot be shown to an agent. It is left out."
 )
@@ -120,7 +119,6 @@ def _suite(reading: ForeignFile) -> Iterator[Draft]:
         "description": written.description if written else "",
         "cases": [{**case, "name": name} for case, name in zip(cases, names, strict=True)],
     }
-    reading.problems = count_losses(reading.problems)
     yield from reading.suite(DIALECT.name, data, places)
 
 

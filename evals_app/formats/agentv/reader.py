@@ -96,7 +96,7 @@ def _of_files(spot: Spot) -> Iterator[Spot]:
             continue
         if found is None:
             spot.lose(
-                f"There is no file {reading.path(item)}, so its tests are left out.", checks=1
+                f"The file {reading.path(item)} is missing, so its tests are left out.", checks=1
             )
         else:
             yield from Spot(ForeignFile(found, reading.around, reading.problems)).entries()

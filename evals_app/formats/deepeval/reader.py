@@ -60,7 +60,7 @@ _SIMULATED = (
     "Write the messages as `turns`. Left out."
 )
 _NOTHING_LEFT = (
-    "There is no golden here that can be asked. A model plays the user of a scenario that has no turn "
+    "No golden of this file can be run. A model plays the user of a scenario that has no turn "
     "of a user, and users are not simulated here."
 )
 _NOT_READ = "The sheet {} has no goldens and was not read."

@@ -1,8 +1,8 @@
 """What an import left out of the files of a suite, and how many checks were lost with it."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from evals_app.engine.suites.suite_spec import SuiteSpec
@@ -39,24 +39,6 @@ class Losses:
             ],
             "more": max(0, len(parts) - _MAX_STORED),
         }
-
-
-def count_losses(problems: Sequence[Problem]) -> list[Problem]:
-    """Return each loss once, in its first place, with the number of places that have it."""
-    counts = Counter(problem.message for problem in problems if problem.level == "loss")
-    checks = Counter[str]()
-    for problem in problems:
-        checks[problem.message] += problem.checks
-    said: dict[str, Problem] = {}
-    rest = []
-    for problem in problems:
-        if problem.level != "loss" or counts[problem.message] == 1:
-            rest.append(problem)
-        elif problem.message not in said:
-            times = f"{problem.message} This applies to {counts[problem.message]:,} places."
-            said[problem.message] = replace(problem, message=times, checks=checks[problem.message])
-            rest.append(said[problem.message])
-    return rest
 
 
 def losses_of_suites(drafts: Sequence[Draft]) -> Iterator[tuple[Draft, Losses]]:

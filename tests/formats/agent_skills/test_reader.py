@@ -75,11 +75,11 @@ def test_files_are_attached_or_named_as_lost() -> None:
 def test_what_is_left_out_is_counted() -> None:
     entry = {"prompt": "Hi", "expectations": ["It greets"], "should_trigger": False, "grade": 1}
 
-    losses = {loss.keys: loss for loss in read(skill(entry, entry, version=2)).losses}
+    losses = {loss.keys: loss for loss in read(skill(entry, entry, entry, version=2)).losses}
 
     assert sorted(losses) == ["evals[0].grade", "evals[0].should_trigger", "version"]
-    assert losses["evals[0].should_trigger"].checks == 2
-    assert "2 places" in losses["evals[0].grade"].message
+    assert losses["evals[0].should_trigger"].checks == 3
+    assert "3 places" in losses["evals[0].grade"].message
 
 
 @pytest.mark.parametrize(

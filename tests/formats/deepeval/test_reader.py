@@ -195,7 +195,7 @@ def test_scenarios_without_a_user_are_left_out_and_refused_if_there_is_nothing_e
 
     assert len(imported.suites[0].spec.cases) == 1
     assert ("[1].scenario", 1) in {(loss.keys, loss.checks) for loss in imported.losses}
-    assert "no golden here that can be asked" in problems([played])[0][1]
+    assert "No golden of this file" in problems([played])[0][1]
 
 
 @pytest.mark.parametrize("wrap", [lambda run: run, lambda run: {"testRunData": run}])
