@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Any, Literal
 
 from evals_app.engine.graders import PlainGrader
-from evals_app.engine.record.grade import Grade, GradedAssertion
+from evals_app.engine.record.grade import Grade
 from evals_app.engine.record.trial import Cause, Verdict
 from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.suites.suite_spec import (
@@ -24,7 +24,7 @@ from evals_app.engine.suites.suite_spec import (
     TurnSpec,
 )
 from evals_app.engine.verdicts.execution_verdict import decide
-from evals_app.engine.verdicts.grading import NO_AIDS, grade_check
+from evals_app.engine.verdicts.grading import NO_AIDS, grade_check, in_its_place
 from evals_app.engine.verdicts.limits import grade_limits
 from evals_app.engine.verdicts.probes import (
     COMPARE_WHOLE,
@@ -197,23 +197,12 @@ def idle(suite: SuiteSpec, case: CaseSpec, reply: str) -> Idle:
     """Return how an execution would end in which the agent only gives this reply, to every message."""
     trial = Probe("", reply).trial(case)
     graded = []
-    for turn, _, position, check in suite.placed_checks(case):
-        is_plain = isinstance(check.grader, PlainGrader)
+    for placed in suite.placed_checks(case):
+        turn, _, _, check = placed
         unknown = Grade.without_result(Cause.JUDGE, "A model or a function must read the reply.")
-        graded.append(
-            GradedAssertion(
-                type=check.type,
-                label=check.label,
-                family=check.grader.family,
-                turn=turn,
-                position=position,
-                weight=check.counted_weight,
-                threshold=check.threshold,
-                grade=_grade(check, case, turn, Probe("", reply)) if is_plain else unknown,
-                decides=suite.decides(check),
-                is_rubric=check is suite.rubric_check,
-            )
-        )
+        is_plain = isinstance(check.grader, PlainGrader)
+        grade = _grade(check, case, turn, Probe("", reply)) if is_plain else unknown
+        graded.append(in_its_place(suite, placed, grade))
     graded += grade_limits(trial, case.limits)
     decision = decide(trial, graded, suite=suite, case=case)
     verdicts = {Verdict.PASSED: True, Verdict.FAILED: False}

@@ -24,7 +24,13 @@ from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.statistics.rates import at_least
 from evals_app.engine.statistics.scored_reasons import with_score
 from evals_app.engine.statistics.trust import ONLY_INFORMS, JudgeTrust
-from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
+from evals_app.engine.suites.suite_spec import (
+    AssertionSpec,
+    CaseSpec,
+    PlacedCheck,
+    SuiteSpec,
+    TurnSpec,
+)
 from evals_app.engine.verdicts.judged_criteria import digest_of, question_of
 from evals_app.engine.verdicts.limits import grade_limits, ungraded_by
 
@@ -72,26 +78,34 @@ async def grade_trial(
     )
     limits = grade_limits(trial, case.limits)
     graded = [
-        GradedAssertion(
-            type=assertion.type,
-            label=assertion.label,
-            family=assertion.grader.family,
-            turn=turn,
-            position=position,
-            weight=assertion.counted_weight,
-            threshold=assertion.threshold,
-            grade=_with_doubt(assertion, grade),
-            decides=suite.decides(assertion),
-            fail_on_error=assertion.fail_on_error,
-            is_rubric=assertion is suite.rubric_check,
-            question=question_of(assertion, given),
-            judged_criterion=judged_criterion_of(assertion),
+        replace(
+            in_its_place(suite, check, _with_doubt(check[3], grade)),
+            question=question_of(check[3], check[1]),
+            judged_criterion=judged_criterion_of(check[3]),
         )
-        for (turn, given, position, assertion), grade in zip(placed, grades, strict=True)
+        for check, grade in zip(placed, grades, strict=True)
     ]
     graded = [graded_by(trust, check) for check in graded]
     graded = [_with_share(grade) if grade.is_rubric else grade for grade in graded]
     return (*map(_with_criteria_of_items, graded), *map(_with_question, limits))
+
+
+def in_its_place(suite: SuiteSpec, placed: PlacedCheck, grade: Grade) -> GradedAssertion:
+    """Return the grade of a check as the verdict counts it."""
+    turn, _, position, assertion = placed
+    return GradedAssertion(
+        type=assertion.type,
+        label=assertion.label,
+        family=assertion.grader.family,
+        turn=turn,
+        position=position,
+        weight=assertion.counted_weight,
+        threshold=assertion.threshold,
+        grade=grade,
+        decides=suite.decides(assertion),
+        fail_on_error=assertion.fail_on_error,
+        is_rubric=assertion is suite.rubric_check,
+    )
 
 
 def key_of(trial: Trial, turn: int | None, position: int) -> str:

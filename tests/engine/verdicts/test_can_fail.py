@@ -6,7 +6,7 @@ import pytest
 
 from evals_app.engine.specs.inventory import Inventory
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.engine.verdicts.can_fail import only_forbids, probe_checks, probe_suite
+from evals_app.engine.verdicts.can_fail import idle, only_forbids, probe_checks, probe_suite
 from tests.engine.makers import make_suite
 
 SHOP = Inventory(
@@ -249,3 +249,11 @@ def test_each_case_says_what_doing_nothing_and_refusing_would_score() -> None:
     assert (two.nothing.passed, two.nothing.score) == (False, 0.0)
     assert (two.refusal.passed, two.refusal.score) == (False, 0.5)
     assert (judged.nothing.passed, judged.nothing.score) == (None, None)
+
+
+@pytest.mark.parametrize(("fails", "passed"), [(True, False), (False, None)])
+def test_doing_nothing_fails_a_check_that_fails_on_errors(fails: bool, passed: bool | None) -> None:  # noqa: FBT001
+    judged = {"type": "llm_judge", "criteria": "It is kind.", "fail_on_error": fails}
+    suite = suite_of(judged)
+
+    assert idle(suite, suite.cases[0], "ok").passed is passed
