@@ -30,7 +30,7 @@ KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
 # What people read about each: its name, and how it is compared if they choose nothing.
 NAMES: Mapping[AnswerKind, tuple[str, str]] = {
     "number": ("number", "the reply gives this number"),
-    "yes-no": ("yes or no", "the reply begins or ends with it"),
+    "yes-no": ("yes or no", "the reply begins or ends with it, and not with its opposite"),
     "label": ("one of {labels} labels", "the reply names it and no other"),
     "date": ("date", "the reply gives it, however it is written"),
     "short": ("short answer", "the reply contains it as whole words"),
@@ -161,7 +161,7 @@ class AnswerChecks:
         if kind == "number":
             return [dict(ANY_NUMBER)]
         if kind == "yes-no":
-            return [_flag(text)]
+            return _flag(text)
         if kind == "date" and (day := read_date(text)):
             return [
                 {
@@ -207,14 +207,18 @@ def _none_of(labels: Sequence[str]) -> Json:
     return {**check, "type": "not_matches", "value": "|".join(map(word_pattern, labels))}
 
 
-def _flag(text: str) -> Json:
-    word = re.escape(text.strip())
+def _flag(text: str) -> list[Json]:
+    """Return the checks of a yes or no: the reply begins or ends with it, not with its opposite."""
+    seen, word = fold_text(text), re.escape(text.strip())
+    others = {other for pair in _OPPOSITES if seen in pair for other in pair} - {seen}
     pattern = rf"\A\W*{word}(?:\W|\z)|(?:\A|\W){word}\W*\z"
-    return {
-        "type": "matches",
-        "value": pattern,
-        "means": f"{means([text])} as its first or last word",
-    }
+    edge = f"{means([text])} as its first or last word"
+    opposite = rf"\A\W*(?:{'|'.join(map(re.escape, sorted(others)))})(?:\W|\z)"
+    begins = f"{means(sorted(others))} as its first word"
+    return [
+        {"type": "matches", "value": pattern, "means": edge},
+        {"type": "not_matches", "value": opposite, "means": begins},
+    ]
 
 
 def _criteria(text: str) -> Json:

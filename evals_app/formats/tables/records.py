@@ -150,11 +150,12 @@ class CellRecords(ParsedFile):
 def cells_with_keys(sheet: Sheet) -> CellRecords | None:
     """Return the rows of a sheet as records if its messages or answers are keys with values.
 
-    So tools export data sets whose inputs have several keys.
+    So tools export data sets whose inputs have several keys. Cells that show no value are reported
+    first, by reading the sheet as it is.
     """
     asked = [sheet.column("user"), sheet.column("expected")]
     rows = sheet.filled_rows()
-    if not any(
+    if any(loc[0] == sheet.name for loc in sheet.table.faults) or not any(
         isinstance(data_in(sheet.text(row, n) or ""), dict)
         for n in asked
         if n is not None

@@ -63,6 +63,7 @@ _ONE_SESSION = "Rows with the same value here are the turns of one conversation.
 _NAMES_LOST = (
     "The rows are turns of conversations, so they have no names of their own. It is left out."
 )
+_OF_TOOLS = frozenset({"description", "parameters", "input schema", "schema", "strict"})
 _OFFERED = "These are tools that are offered, not tools that must be called. They are left out."
 
 EXAMPLE_TABLE = (
@@ -317,7 +318,8 @@ class Sheet:
         """Whether a column describes tools with their parameters: what is offered, not expected."""
         texts = (self.text(row, n) for row in range(self.header + 1, len(self.rows)))
         data = data_in(next(filter(None, texts), ""))
-        return isinstance(data, list) and any(isinstance(item, dict) for item in data)
+        items = data if isinstance(data, list) else []
+        return any(isinstance(item, dict) and _describes_tool(item) for item in items)
 
     def _ask(self, n: int, message: str, *meanings: str) -> None:
         """Ask what a column is; what it is taken for meanwhile changes nothing."""
@@ -412,6 +414,13 @@ class Sheet:
                 message = "This column has no header, so the meaning of this cell is unknown."
                 self.report(row, n, message)
                 return
+
+
+def _describes_tool(item: dict[str, object]) -> bool:
+    """Whether a mapping describes what a tool is and takes, rather than one call of it."""
+    function = item.get("function")
+    inner = function if isinstance(function, dict) else item
+    return any(plain(key) in _OF_TOOLS for key in inner)
 
 
 def _is_title(cell: str) -> bool:

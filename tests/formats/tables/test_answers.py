@@ -60,8 +60,8 @@ LABELS = frozenset({"billing", "order", "order status"})
 @pytest.mark.parametrize(
     ("expected", "right", "wrong"),
     [
-        ("yes", ["Yes.", "yes, there is no fee", "The answer is: yes"], ["No.", "Not yet, yes-sayer that I am"]),
-        ("no", ["No, it is closed", "I am afraid no."], ["There is no fee, so yes."]),
+        ("yes", ["Yes.", "yes, there is no fee", "The answer is: yes"], ["No.", "No, yes", "Not yet, yes-sayer that I am"]),
+        ("no", ["No, it is closed", "I am afraid no."], ["There is no fee, so yes.", "Yes, but on Sundays no."]),
         ("2026-05-03", ["on 3 May 2026", "May 3, 2026", "3rd of May 2026", "2026-05-03.", "03.05.2026"], ["2026-05-30", "13 May 2026", "3 March 2026"]),
         ("Done.", ["Done", "It is done, sir."], ["undone"]),
         ("billing", ["Billing", "The topic is billing."], ["order", "billing or order", "billings"]),
@@ -219,6 +219,18 @@ def test_a_label_beside_an_expected_answer_is_a_topic() -> None:
     (case,) = read("rows.jsonl", json.dumps(row).encode()).suites[0].spec.cases
 
     assert (case.tags, case.turns[0].expected) == (["spam"], "no")
+
+
+def test_calls_with_arguments_are_asked_not_left_out() -> None:
+    row = {
+        "question": "Pay it.",
+        "expected": "fine",
+        "tools": [{"name": "pay", "arguments": {"id": 7}}],
+    }
+
+    assert [item.keys for item in errors("rows.jsonl", json.dumps(row).encode())][:1] == [
+        "[0].tools"
+    ]
 
 
 def test_tools_that_are_described_are_offered_and_left_out() -> None:

@@ -312,10 +312,13 @@ SHORT = [
 def test_short_answers_are_whole_words_and_numbers_are_numbers(
     expected: str, right: list[str], wrong: list[str]
 ) -> None:
-    (check,) = AnswerChecks().checks_for(expected)
+    checks = AnswerChecks().checks_for(expected)
 
-    assert [reply for reply in right if not grade(check, reply, expected)] == []
-    assert [reply for reply in wrong if grade(check, reply, expected)] == []
+    def passes(reply: str) -> bool:
+        return all(grade(check, reply, expected) for check in checks)
+
+    assert [reply for reply in right if not passes(reply)] == []
+    assert [reply for reply in wrong if passes(reply)] == []
 
 
 @pytest.mark.parametrize(
@@ -343,7 +346,7 @@ def test_of_several_short_answers_any_one_is_enough(
     ("row", "expected", "types"),
     [
         ({"expected": 206}, "206", ["numeric"]),
-        ({"expected": True}, "true", ["matches"]),
+        ({"expected": True}, "true", ["matches", "not_matches"]),
         ({"expected": ["206"]}, "206", ["numeric"]),
         ({"expected": "['206']"}, "206", ["numeric"]),
         ({"expected": "['A', 'B']"}, None, ["matches"]),
