@@ -202,7 +202,7 @@ def _answers(sheet: Sheet, cells: Sequence[str]) -> Iterator[TextsShown]:
         way = sheet.answers.way(kind)
         checks = sheet.answers.checks_for(text)
         replies, is_described = _replies(checks, text, cells)
-        name = NAMES[kind][0].format(labels=len(sheet.answers.labels))
+        name = sheet.answers.name(kind)
         how = WAYS.get(way, way) if way else NAMES[kind][1]
         yield TextsShown(kind, name, len(places), how, *replies, is_described=is_described)
 

@@ -19,7 +19,7 @@ from evals_app.formats.foreign.shapes import TableChoices
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.table_mapping import SheetShown, way_choices
 from evals_app.formats.tables.answers import NAMES
-from evals_app.formats.tables.chosen import IGNORED, UnknownColumn
+from evals_app.formats.tables.chosen import IGNORED, AnswerGuess, UnknownColumn
 from evals_app.formats.tables.columns import param_column
 from evals_app.formats.tables.guide import ABOUT, ABOUT_PARAM
 from evals_app.formats.tables.separated import is_pasted_table
@@ -125,19 +125,24 @@ class OfferedColumn:
 class OfferedChoices:
     """What a person may choose for the tables that were read.
 
-    `kinds` are the kinds of expected answers, each with how it is usually compared; `header_row` is
-    the row of the headers where there is one sheet.
+    `kinds` are the kinds of expected answers, each with how it is usually compared, `beside` those
+    that no sheet shows, with how many there are; `header_row` is the row of the headers where there is
+    one sheet.
     """
 
     columns: tuple[OfferedColumn, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, str] = field(default_factory=dict)
     header_row: int | None = None
 
 
 def offer_choices(
-    sheets: Sequence[SheetShown], unknown: Iterable[UnknownColumn], chosen: TableChoices
+    sheets: Sequence[SheetShown],
+    unknown: Iterable[UnknownColumn],
+    guesses: Iterable[AnswerGuess],
+    chosen: TableChoices,
 ) -> OfferedChoices:
-    """Return what may be chosen: all columns of sheets, and what is unknown elsewhere.
+    """Return what may be chosen of sheets, and what is asked or guessed of other files.
 
     What is asked comes first.
     """
@@ -162,10 +167,12 @@ def offer_choices(
         for texts in column.texts
         if texts.kind
     }
+    beside = {guess.kind: guess for guess in guesses if guess.kind not in kinds}
     row = sheets[0].header_row if len(sheets) == 1 else chosen.header_row
     return OfferedChoices(
         tuple(sorted(columns.values(), key=lambda column: not column.is_asked)[:_MAX_COLUMNS]),
-        kinds,
+        kinds | {kind: NAMES[kind][1] for kind in beside},
+        {kind: f"{guess.name} ({guess.rows:,})" for kind, guess in beside.items()},
         row,
     )
 
@@ -194,6 +201,7 @@ class ColumnsForm(forms.Form):
             self.fields[name] = forms.ChoiceField(
                 choices=[("", f"{usual[:1].upper()}{usual[1:]} (usual)"), *way_choices()],
                 required=False,
+                label=f"{offered.beside.get(kind, kind)}: how it is compared",
                 initial=chosen.checks.get(kind, ""),
                 widget=UnfoldAdminSelectWidget,
             )
@@ -243,9 +251,11 @@ class ColumnsForm(forms.Form):
         return next((self[name] for name in names), None)
 
     def fields_beside(self, sheets: Iterable[SheetShown]) -> list[Any]:
-        """Return the fields of columns that no sheet has."""
+        """Return the fields of columns and of kinds of answers that no sheet has."""
         known = {column.header for sheet in sheets for column in sheet.columns}
-        return [self[name] for name, item in self._columns.items() if item.header not in known]
+        columns = [name for name, item in self._columns.items() if item.header not in known]
+        kinds = [name for name, kind in self._kinds.items() if kind in self._offered.beside]
+        return [self[name] for name in [*columns, *kinds]]
 
     def kind_field(self, kind: str) -> Any:
         """Return the field of a kind of answers; None: there is none."""

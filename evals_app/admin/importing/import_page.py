@@ -198,7 +198,7 @@ class _Page:
         except PermissionDenied as error:
             return self.show(form, note=str(error))
         looked = preview(outcome, checked.contents, checked.tables)
-        offered = offer_choices(looked.sheets, looked.unknown, checked.tables)
+        offered = offer_choices(*(looked.sheets, looked.unknown, looked.answers, checked.tables))
         checked = replace(checked, offered=offered)
         columns = checked.columns_form()
         is_kept = looked.objects or looked.asks or columns.fields

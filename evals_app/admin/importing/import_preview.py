@@ -92,7 +92,8 @@ class ProblemsByFile:
 class Preview:
     """The changes of an import; none if there are errors.
 
-    `sheets` say what columns of tables become, `ignored` are columns that a person left out.
+    `sheets` say what columns of tables become, `answers` how expected answers of other files are
+    compared, `guesses` everything else that was taken for something, `ignored` are columns that a person left out.
     `unassigned` are the files that need an agent, `objects` names what would be written, `counts`
     how much is new, changed and unchanged. `unknown` are columns that someone has to choose for,
     `lost_checks` is the number of lost checks in words.
@@ -105,6 +106,8 @@ class Preview:
     unassigned: list[str]
     unknown: list[UnknownColumn]
     sheets: list[SheetShown]
+    answers: list[AnswerGuess]
+    guesses: ProblemsByFile
     ignored: list[IgnoredColumn]
     objects: str
     counts: list[str]
@@ -144,6 +147,11 @@ def preview(
     else:
         problems = [*outcome.guesses, *outcome.warnings, *outcome.losses]
         changes = outcome.changes
+    sheets = list(quotes.sheets(_tables_in(problems, changes), chosen))
+    shown = {sheet.path for sheet in sheets}
+    problems = [
+        item for item in problems if not (isinstance(item, AnswerGuess) and item.path in shown)
+    ]
     unassigned = [problem for problem in problems if isinstance(problem, NoAgent)]
     unknown = [problem for problem in problems if isinstance(problem, UnknownColumn)]
     ignored = [problem for problem in problems if isinstance(problem, IgnoredColumn)]
@@ -165,7 +173,9 @@ def preview(
         losses=remarks("loss"),
         lost_checks=_lost_checks(outcome),
         unknown=unknown,
-        sheets=list(quotes.sheets(_tables_in(problems, changes), chosen)),
+        sheets=sheets,
+        answers=[problem for problem in problems if isinstance(problem, AnswerGuess)],
+        guesses=remarks("guess"),
         ignored=ignored,
         unassigned=list(dict.fromkeys(problem.path for problem in unassigned)),
         objects=count_by_kind([*created, *updated]),

@@ -185,17 +185,17 @@ class AnswerChecks:
         """Whether checks say all of the answer themselves: then the turn expects no text."""
         return any("criteria" in check and check != SAME_MEANING for check in checks)
 
+    def name(self, kind: AnswerKind) -> str:
+        """Return what people call a kind of answer."""
+        return NAMES[kind][0].format(labels=len(self.labels))
+
     def sentence(self, kind: AnswerKind) -> str:
         """Return how the answers of a kind are compared, as a sentence."""
-        name, how = NAMES[kind]
-        way = self.way(kind)
+        how, way = NAMES[kind][1], self.way(kind)
+        article = "" if kind == "label" else "a "
         times = f" ({len(self.met[kind]):,} answers)" if len(self.met[kind]) > 1 else ""
-        what = f"This is a {name.format(labels=len(self.labels))}{times}: "
-        return what + (
-            f"it is compared by {in_quotes(way)}, as you chose."
-            if way
-            else f"{how}. To change that: --check {kind}=WAY."
-        )
+        said = f"it is compared by {in_quotes(way)}, as you chose" if way else how
+        return f"Read as {article}{self.name(kind)}{times}: {said}."
 
 
 def _has(text: str, part: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from evals_app.formats.foreign.shapes import NO_CHOICES, TableChoices
 from evals_app.formats.foreign.words import MESSAGES, plain
 from evals_app.formats.reading.problems import Problem
-from evals_app.formats.tables.answers import read_check_choices
+from evals_app.formats.tables.answers import AnswerKind, read_check_choices
 from evals_app.formats.tables.columns import HEADERS, column_of, near_header
 from fixtures_app.ground.words import near
 
@@ -15,7 +15,8 @@ from fixtures_app.ground.words import near
 class AnswerGuess(Problem):
     """How the expected answers of one kind are compared; `rows` is how many there are."""
 
-    kind: str = ""
+    kind: AnswerKind = "short"
+    name: str = ""  # of the kind
     rows: int = 0
 
 

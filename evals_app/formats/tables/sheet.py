@@ -15,7 +15,7 @@ from evals_app.formats.reading.problems import (
     keys_text,
     shorten,
 )
-from evals_app.formats.tables.answers import AnswerChecks
+from evals_app.formats.tables.answers import AnswerChecks, AnswerKind
 from evals_app.formats.tables.choices import ChoiceQuestion, option_columns
 from evals_app.formats.tables.chosen import (
     IGNORED,
@@ -219,11 +219,13 @@ class Sheet:
         """Note what is worth saying once, however many cells it is true of."""
         self._remarks.setdefault(message, []).append((self.name, row, column))
 
-    def guess(self, row: int, column: int, message: str, kind: str, rows: int) -> None:
+    def guess(self, row: int, column: int, message: str, kind: AnswerKind, rows: int) -> None:
         """Report how answers of a kind are compared, in the first cell that has one."""
         at = self.table.problem((self.name, row, column), message)
         place = (at.path, at.line, at.column, at.keys, at.value, at.message)
-        self.problems.append(AnswerGuess(*place, "guess", kind=kind, rows=rows))
+        self.problems.append(
+            AnswerGuess(*place, "guess", kind=kind, name=self.answers.name(kind), rows=rows)
+        )
 
     def report_remarks(self) -> None:
         """Report each remark in the first cell that it is about."""

@@ -669,6 +669,23 @@ def test_a_suite_without_any_check_is_imported_only_if_someone_ticks_so(
     assert Suite.objects.get().slug == "rows"
 
 
+def test_guesses_in_rows_of_json_are_shown_and_can_be_changed(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    talk = b'[{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]'
+    row = b'{"messages": ' + talk + b', "expected": "Returns are free for 30 days."}\n'
+    row += b'{"question": "c", "expected": "x"}'
+
+    page = check(admin_client, {"r.jsonl": row}, agent="echo")
+
+    assert "Read as a sentence" in page.text
+    assert "sentence (1): how it is compared" in page.text
+
+    page.choose_columns(kind0="contains").press_import()
+    suite = Suite.objects.get()
+    types = [check.type for case in suite.to_spec().cases for check in case.turns[0].assertions or suite.to_spec().assertions]  # fmt: skip
+    assert set(types) == {"contains"}
+
+
 def test_lost_checks_are_counted_on_the_page(admin_client: Client) -> None:
     check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
     row = b'{"question": "a", "expected": "x", "expected_tone": "y"}'

@@ -157,7 +157,7 @@ def test_short_answers_are_compared_as_in_tables_and_a_person_may_choose() -> No
     assert cases(goldens)[0]["turns"][0]["assertions"] == [{"type": "numeric", "extract": "any"}]
     assert cases(goldens, number="exact")[0]["turns"][0]["assertions"] == [{"type": "exact_match"}]
     (guess,) = read(goldens).guesses
-    assert (guess.keys, guess.message[:17]) == ("[0].expected_output", "This is a number:")
+    assert (guess.keys, guess.message[:17]) == ("[0].expected_output", "Read as a number:")
 
 
 @pytest.mark.parametrize(
