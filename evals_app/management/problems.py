@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from django.core.management.base import BaseCommand
 
 from evals_app.formats.reading.problems import Problem
-from evals_app.formats.tables.chosen import AnswerGuess
 from evals_app.library.changes.import_report import ImportReport
 from evals_app.reports.answers.losses import checks_not_read
 
@@ -20,8 +19,8 @@ def tell(command: BaseCommand, problems: Iterable[Problem], *, checks_read: int 
         if problem.level == "loss":
             losses.append(problem)
         elif problem.level in {"warning", "guess"}:
-            said = f"{problem.level}: {problem}{_change_of(problem)}"
-            command.stderr.write(said, command.style.WARNING)
+            remedy = f" Change it with {problem.option}." if problem.option else ""
+            command.stderr.write(f"{problem.level}: {problem}{remedy}", command.style.WARNING)
         else:
             command.stderr.write(str(problem), command.style.ERROR)
     if losses:
@@ -31,13 +30,6 @@ def tell(command: BaseCommand, problems: Iterable[Problem], *, checks_read: int 
     for loss in losses:
         what = "lost check" if loss.checks else "lost"
         command.stderr.write(f"{what}: {loss}", command.style.WARNING)
-
-
-def _change_of(problem: Problem) -> str:
-    """Return how to change a guess with an option; empty if none does it."""
-    if isinstance(problem, AnswerGuess):
-        return f" Change it with --check {problem.kind}=WAY."
-    return ""
 
 
 def tell_report(command: BaseCommand, report: ImportReport) -> None:

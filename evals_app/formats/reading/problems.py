@@ -54,6 +54,11 @@ class Problem:
         value = f" (found {self.value})" if self.value else ""
         return f"{place}:{keys} {self.message}{value}"
 
+    @property
+    def option(self) -> str:
+        """The option of a command that changes what was guessed; empty if none does."""
+        return ""
+
 
 class ProblemDetails(TypedDict, total=False):
     """What a Problem may contain besides its place and message.

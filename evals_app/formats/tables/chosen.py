@@ -19,6 +19,11 @@ class AnswerGuess(Problem):
     name: str = ""  # of the kind
     rows: int = 0
 
+    @property
+    def option(self) -> str:
+        """The option of a command that compares them in another way."""
+        return f"--check {self.kind}=WAY"
+
 
 @dataclass(frozen=True, slots=True)
 class IgnoredColumn(Problem):
