@@ -96,7 +96,8 @@ def _print_cases(
     for case in shown:
         results = " -> ".join(outcome_text(outcome, scale=scale) for outcome in case.outcomes)
         label = case_change(case).lower()
-        _write(console, f"  {label}: {escape(case.name)}: {results}")
+        renamed = f" (was {escape(case.old_name)})" if case.old_name else ""
+        _write(console, f"  {label}: {escape(case.name)}{renamed}: {results}")
         if case.name in checks:
             _write(console, f"    {escape(checks_text(checks[case.name]))}")
     if (more := len(cases) - SHOWN_CASES) > 0:

@@ -30,7 +30,7 @@ from evals_app.engine.basics.signature import signed_headers
 from evals_app.engine.network.addresses import is_named, read_url
 from evals_app.engine.network.web import Web, WebAnswer
 from evals_app.engine.record.usage import total_cost
-from evals_app.engine.statistics.comparison import change_of
+from evals_app.engine.statistics.comparison import match_cases
 from evals_app.models import CaseResult, Delivery, MailWish, Run, Webhook
 from evals_app.reports.renderers.notices import (
     MAX_NAMES,
@@ -375,10 +375,8 @@ def worse_than_baseline(run: Run) -> Names | None:
     """Return the cases that got worse than in the baseline of a run; None if it has none."""
     if run.baseline_id is None or run.baseline is None:
         return None
-    before, after = case_outcomes(run.baseline), case_outcomes(run)
-    worse = [
-        name for name, outcome in after.items() if change_of(before.get(name), outcome).is_worse
-    ]
+    pairs = match_cases(case_outcomes(run.baseline), case_outcomes(run))
+    worse = [pair.name for pair in pairs if pair.change.is_worse]
     return Names(first=worse[:MAX_NAMES], count=len(worse))
 
 

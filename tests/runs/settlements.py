@@ -14,8 +14,11 @@ from tests.runs.suites import finished, make_agent, make_suite
 Before = Mapping[str, tuple[int, int]]  # trials that passed and failed, by case
 
 
-def two_runs(*, trials: int = 3, delay_ms: int = 0) -> tuple[Run, Run]:
-    """Run three cases, then again with an agent that no longer knows what to say to “second”."""
+def two_runs(*, trials: int = 3, delay_ms: int = 0, new_name: str = "") -> tuple[Run, Run]:
+    """Run three cases, then again with an agent that no longer knows what to say to “second”.
+
+    Before the second run that case receives the new name.
+    """
     rules: list[dict[str, Any]] = [
         {"when": "second", "reply": "hello, second", "delay_ms": delay_ms},
         {"reply": "hello", "delay_ms": delay_ms},
@@ -25,6 +28,8 @@ def two_runs(*, trials: int = 3, delay_ms: int = 0) -> tuple[Run, Run]:
     base = finished(suite, trials=trials)
     rules[0]["reply"] = "bye"
     Agent.objects.filter(pk=written.pk).update(connection={"rules": rules})
+    if new_name:
+        suite.cases.filter(name="case 2").update(name=new_name)
     suite.refresh_from_db()
     head = finished(suite, trials=trials)
     return base, head

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import pytest
 from django.core.management import call_command
 
-from evals_app.engine.statistics.comparison import ChangeKind, change_of
+from evals_app.engine.statistics.comparison import ChangeKind, change_of, digests_of
 from evals_app.engine.statistics.retest import Trials, find_suspects
 from evals_app.engine.suites.suite_spec import GatesSpec
 from evals_app.engine.verdicts.gates import Regressions, RunCost, TurnTimes, check_gates
@@ -72,8 +72,9 @@ def by_comparison(base: Run, head: Run) -> bool:
 
 
 def by_gate(base: Run, head: Run) -> bool:
-    regressions = Regressions("run 1", case_outcomes(base), digests={}, checks={})
-    for outcome in case_outcomes(head).values():
+    cases = case_outcomes(head)
+    regressions = Regressions("run 1", case_outcomes(base), digests=digests_of(cases), checks={})
+    for outcome in cases.values():
         regressions.add(outcome)
     nothing: dict[str, Any] = {"score": None, "pass_rate": None, "times": TurnTimes()}
     nothing |= {"agent": RunCost(), "everyone": RunCost()}
@@ -143,10 +144,22 @@ def test_a_check_that_turned_is_worse_though_the_case_failed_before() -> None:
     assert list(notice.first) == ["case 1"]
 
 
+@pytest.mark.parametrize("place", PLACES[1:])
+def test_a_new_name_hides_no_fall(place: Any) -> None:
+    row = Row((3, 0), (0, 3))
+    base, head = both(row)
+    CaseResult.objects.filter(run=base, name="A").update(name="B", digest="content")
+    CaseResult.objects.filter(run=head, name="A").update(digest="content")
+
+    assert place(base, head)
+    assert exit_code(base, head) == 1
+
+
 def test_a_gate_does_not_count_checks_and_says_so() -> None:
     base, head = two_runs_of_a_case_that_always_fails()
-    regressions = Regressions("run 1", case_outcomes(base), digests={}, checks={})
-    for outcome in case_outcomes(head).values():
+    cases = case_outcomes(head)
+    regressions = Regressions("run 1", case_outcomes(base), digests=digests_of(cases), checks={})
+    for outcome in cases.values():
         regressions.add(outcome)
 
     assert regressions.worse == 0

@@ -103,6 +103,7 @@ class ComparedCaseLine:
     """A case in all runs; `url` is that of the only head."""
 
     name: str
+    old_name: str  # in the base, if the case was renamed since
     url: str
     badge: SafeString
     checks: str  # the checks that got worse or better
@@ -306,7 +307,7 @@ def _case_line(
     url = cells[1].url if len(case.steps) == 1 else ""
     difference = _difference(case, scale=scale)
     sign = badge(case.change, word=case_change(case))
-    return ComparedCaseLine(case.name, url, sign, checks, tuple(cells), difference)
+    return ComparedCaseLine(case.name, case.old_name, url, sign, checks, tuple(cells), difference)
 
 
 def _difference(case: ComparedCase, *, scale: str) -> str:

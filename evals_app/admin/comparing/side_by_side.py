@@ -29,6 +29,7 @@ from evals_app.engine.record.trial import Trial
 from evals_app.engine.statistics.comparison import change_of
 from evals_app.models import CaseResult, Execution, GradeResult, Run, Transcript
 from evals_app.reports.words.word_differences import word_differences
+from evals_app.runs.reading.outcomes import names_of_case
 
 SIDES = 2
 _DIGITS = 19  # of the largest key
@@ -144,13 +145,23 @@ def _runs(texts: Sequence[str]) -> tuple[Run, Run]:
 
 
 def _trials(runs: tuple[Run, Run], case: str) -> tuple[list[Execution], list[Execution]]:
-    rows = list(Execution.objects.filter(run__in=runs, case=case).order_by("trial"))
+    names = _names(runs, case)
+    wanted = Q(run=runs[0].pk, case=names[0]) | Q(run=runs[1].pk, case=names[1])
+    rows = list(Execution.objects.filter(wanted).order_by("trial"))
     by_run = {run.pk: [row for row in rows if row.run_id == run.pk] for run in runs}
     base, head = (by_run[run.pk] for run in runs)
     for run in runs:
         for row in by_run[run.pk]:
             row.run = run
     return base, head
+
+
+def _names(runs: tuple[Run, Run], case: str) -> tuple[str, str]:
+    """Return what a case is called in each run; the newer one may have renamed it."""
+    base, head = runs
+    if base.pk == head.pk or base.is_open or head.is_open:
+        return case, case
+    return names_of_case(base, head, case)
 
 
 def _sides(

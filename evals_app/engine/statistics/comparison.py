@@ -1,7 +1,7 @@
 """Two runs compared case by case: what got worse, what got better, what cannot be compared.
 
-The first run is the *base*, the other one the *head*. Cases are matched by name, and compared only if
-their content is the same.
+The first run is the *base*, the other one the *head*. Cases are matched by name and content, so that
+a renamed case is still the same one, and compared only if their content is the same.
 """
 
 from collections.abc import Iterator, Mapping
@@ -142,12 +142,63 @@ def _chance_of(low: CaseOutcome, high: CaseOutcome) -> float:
     return fisher_exact(low.passed, low.graded_count, high.passed, high.graded_count)
 
 
+class CasePair(NamedTuple):
+    """A case in the base and in the head; None where one of them lacks it."""
+
+    base: CaseOutcome | None
+    head: CaseOutcome | None
+
+    @property
+    def name(self) -> str:
+        """Its name in the head, if that has it."""
+        outcome = self.head or self.base
+        return outcome.name if outcome else ""
+
+    @property
+    def change(self) -> ChangeKind:
+        return change_of(self.base, self.head)
+
+
 def match_cases(
     base: Mapping[str, CaseOutcome], head: Mapping[str, CaseOutcome]
-) -> Iterator[tuple[str, CaseOutcome | None, CaseOutcome | None]]:
+) -> Iterator[CasePair]:
     """Return each case with its outcome in both runs, in the order of the head, then of the base."""
+    known = match_names(digests_of(base), digests_of(head))
     for name, outcome in head.items():
-        yield name, base.get(name), outcome
+        yield CasePair(base[known[name]] if name in known else None, outcome)
+    matched = set(known.values())
     for name, outcome in base.items():
-        if name not in head:
-            yield name, outcome, None
+        if name not in matched:
+            yield CasePair(outcome, None)
+
+
+def digests_of(cases: Mapping[str, CaseOutcome]) -> dict[str, str]:
+    """Return the digest of the content of each case, by name."""
+    return {name: outcome.digest for name, outcome in cases.items()}
+
+
+def match_names(base: Mapping[str, str], head: Mapping[str, str]) -> dict[str, str]:
+    """Return by its name in the head what a case is called in the base; new cases are left out.
+
+    Both are the digests of the content of cases by name, empty where unknown. A case with the same
+    name and content is the same; then one with the same content was renamed; then one with the same
+    name was edited.
+    """
+    matched = {name: name for name, digest in head.items() if _is_alike(base.get(name), digest)}
+    if len(matched) == len(head):  # the usual case
+        return matched
+    by_content: dict[str, list[str]] = {}
+    for name, digest in reversed(list(base.items())):
+        if digest and name not in matched:
+            by_content.setdefault(digest, []).append(name)
+    for name, digest in head.items():
+        if name not in matched and by_content.get(digest):
+            matched[name] = by_content[digest].pop()
+    taken = set(matched.values())
+    edited = (name for name in head if name in base and name not in matched and name not in taken)
+    return matched | {name: name for name in edited}
+
+
+def _is_alike(one: str | None, other: str) -> bool:
+    """Whether two digests can be of the same content; None is that of no case."""
+    return one is not None and (one == other or not (one and other))

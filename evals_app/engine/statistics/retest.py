@@ -15,7 +15,6 @@ from evals_app.engine.statistics.comparison import (
     BY_CHANCE,
     CaseOutcome,
     ChangeKind,
-    change_of,
     match_cases,
 )
 from evals_app.engine.statistics.rates import fisher_exact
@@ -98,7 +97,7 @@ class Suspect:
     a trial counts as passed if that check passed, regardless of the others.
     """
 
-    name: str
+    name: str  # in the head
     direction: Direction
     base_before: Trials
     head_before: Trials
@@ -108,6 +107,12 @@ class Suspect:
     state: SuspectState = SuspectState.OPEN
     check: str = ""  # the key of the check that got worse or better, where the verdict did not
     check_label: str = ""
+    old_name: str = ""  # in the base, if that is another
+
+    @property
+    def base_name(self) -> str:
+        """What the case is called in the base."""
+        return self.old_name or self.name
 
     @property
     def gap(self) -> float | None:
@@ -141,6 +146,7 @@ class Suspect:
             state=SuspectState(stored["state"]),
             check=stored.get("check", ""),  # older retests have none
             check_label=stored.get("check_label", ""),
+            old_name=stored.get("old_name", ""),
             **{key: Trials(**stored[key]) for key in trials},
         )
 
@@ -190,8 +196,9 @@ def find_suspects(
 def _comparable(
     base: Mapping[str, CaseOutcome], head: Mapping[str, CaseOutcome]
 ) -> Iterator[tuple[CaseOutcome, CaseOutcome]]:
-    for _, before, after in match_cases(base, head):
-        if before is None or after is None or change_of(before, after) is ChangeKind.CHANGED:
+    for pair in match_cases(base, head):
+        before, after = pair
+        if before is None or after is None or pair.change is ChangeKind.CHANGED:
             continue
         if before.graded_count and after.graded_count:
             yield before, after
@@ -204,18 +211,26 @@ def _suspect(
     direction = _direction(before, after)
     if direction is not None and direction in directions:
         counts = Trials(before.passed, before.failed), Trials(after.passed, after.failed)
-        return _of_counts(before.name, direction, *counts)
+        return _of_counts(before, after, direction, *counts)
     turned = turned_checks(before.checks, after.checks)
     for way, keys in ((Direction.WORSE, turned.worse), (Direction.BETTER, turned.better)):
         if keys and way in directions:
             key = keys[0]
             counts = trials_of_check(before.checks, key), trials_of_check(after.checks, key)
-            return replace(_of_counts(before.name, way, *counts), check=key)
+            return replace(_of_counts(before, after, way, *counts), check=key)
     return None
 
 
-def _of_counts(name: str, direction: Direction, base: Trials, head: Trials) -> Suspect:
-    return Suspect(name=name, direction=direction, base_before=base, head_before=head)
+def _of_counts(
+    before: CaseOutcome, after: CaseOutcome, direction: Direction, base: Trials, head: Trials
+) -> Suspect:
+    return Suspect(
+        name=after.name,
+        old_name="" if before.name == after.name else before.name,
+        direction=direction,
+        base_before=base,
+        head_before=head,
+    )
 
 
 def trials_of_check(checks: str, key: str) -> Trials:

@@ -10,7 +10,13 @@ from functools import partial
 from typing import Any
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, change_of
+from evals_app.engine.statistics.comparison import (
+    CaseOutcome,
+    ChangeKind,
+    change_of,
+    digests_of,
+    match_names,
+)
 from evals_app.engine.statistics.rates import at_least, mean, percentile
 from evals_app.engine.suites.suite_spec import GatesSpec
 
@@ -108,6 +114,7 @@ class Regressions:
         self.judged = 0  # cases that got worse, or passed before and did not
         self.undecided_now = 0  # passed before, too
         self._base = base
+        self._names = match_names(digests_of(base), digests)
         self._remarks = remarks
         self._changes: Counter[ChangeKind] = Counter()
         self._worse: list[str] = []
@@ -117,7 +124,7 @@ class Regressions:
 
     def add(self, head: CaseOutcome) -> None:
         """Compare the next case."""
-        base = self._base.get(head.name)
+        base = self._base.get(self._names.get(head.name, ""))
         change = change_of(base, head)
         self._changes[change] += 1
         if change is ChangeKind.WORSE and len(self._worse) < MAX_NAMED:

@@ -1,14 +1,19 @@
 """The cases of two or more runs side by side, in the order in which people read them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, change_of
+from evals_app.engine.statistics.comparison import (
+    CaseOutcome,
+    ChangeKind,
+    change_of,
+    digests_of,
+    match_names,
+)
 from evals_app.engine.statistics.rates import wilson_interval
 from evals_app.engine.statistics.stratified import RateTest, Stratum, compare_rates
 from evals_app.reports.words.shares import share_text
@@ -46,10 +51,16 @@ class ComparedCase(NamedTuple):  # made much faster than a frozen dataclass; run
     the gravest of them.
     """
 
-    name: str
+    name: str  # in the last run that has it
     change: ChangeKind
     outcomes: tuple[CaseOutcome | None, ...]
     steps: tuple[Step | None, ...]
+
+    @property
+    def old_name(self) -> str:
+        """What it was called in the base, if it was renamed since; else empty."""
+        base = self.outcomes[0]
+        return base.name if base is not None and base.name != self.name else ""
 
     @property
     def changes(self) -> list[ChangeKind | None]:
@@ -187,13 +198,29 @@ def _rate_of_verdict(outcome: CaseOutcome) -> float | None:
 def _compare_cases(
     base: Outcomes, heads: Sequence[Outcomes], rate_of: RateOf
 ) -> Iterator[ComparedCase]:
-    for name in dict.fromkeys(chain(*heads, base)):
-        before = base.get(name)
-        after = [head.get(name) for head in heads]
+    for before, *after in _match_all(base, heads):
         steps = [_step(before, outcome, rate_of) for outcome in after]
         known = [step.change for step in steps if step is not None]
         gravest = known[0] if len(known) == 1 else min(known, key=_ORDER.__getitem__)
+        name = next(outcome.name for outcome in (*reversed(after), before) if outcome is not None)
         yield ComparedCase(name, gravest, (before, *after), tuple(steps))
+
+
+def _match_all(base: Outcomes, heads: Sequence[Outcomes]) -> Iterable[list[CaseOutcome | None]]:
+    """Return each case with its outcome in all runs, the base first, in the order of the heads."""
+    # By the name in the base; cases that it does not have by their own.
+    rows: dict[tuple[bool, str], list[CaseOutcome | None]] = {}
+    known = digests_of(base)
+    for place, head in enumerate(heads, 1):
+        names = match_names(known, digests_of(head))
+        for name, outcome in head.items():
+            key = (True, names[name]) if name in names else (False, name)
+            if key not in rows:
+                rows[key] = [base[key[1]] if key[0] else None, *[None] * len(heads)]
+            rows[key][place] = outcome
+    for name, outcome in base.items():
+        rows.setdefault((True, name), [outcome, *[None] * len(heads)])
+    return rows.values()
 
 
 def _step(before: CaseOutcome | None, after: CaseOutcome | None, rate_of: RateOf) -> Step | None:

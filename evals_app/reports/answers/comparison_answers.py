@@ -171,6 +171,7 @@ class ComparedCaseRow(Answer):
     """A case in all runs. `results` is by run, the rest by head; null: the run lacks the case."""
 
     name: str
+    old_name: str | None = Field(description="In the base, if the case was renamed since.")
     change: CaseChange = Field(description="The gravest of `changes`.")
     changes: list[CaseChange | None]
     checks: list[TurnedCheck] = Field(description="Checks that got worse or better, by head.")
@@ -255,6 +256,7 @@ def compared_case_json(case: ComparedCase, checks: Iterable[ChangedCheck]) -> Js
     """Return a case in all runs, with the checks of it that changed."""
     return ComparedCaseRow.of_object(
         case,
+        old_name=case.old_name or None,
         results=[outcome and CaseInRun.of_object(outcome) for outcome in case.outcomes],
         pass_rate_differences=case.rate_differences,
         checks=list(map(TurnedCheck.of_object, checks)),

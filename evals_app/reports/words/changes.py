@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, change_of, match_cases
+from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, match_cases
 
 MAX_NAMED = 5  # cases that got worse
 
@@ -87,13 +87,14 @@ def changes_between(
     counts: Counter[ChangeKind] = Counter()
     compared = gained = lost = 0
     worse: list[str] = []
-    for name, base, head in match_cases(before, now):
-        change = change_of(base, head)
+    for pair in match_cases(before, now):
+        base, head = pair
+        change = pair.change
         counts[change] += 1
         if base is None or head is None or change is ChangeKind.CHANGED:
             continue
         if change.is_worse and len(worse) < MAX_NAMED:
-            worse.append(name)
+            worse.append(pair.name)
         passed_before, passes = (case.verdict is Verdict.PASSED for case in (base, head))
         lost += passed_before and not passes
         if base.is_decided and head.is_decided:

@@ -86,6 +86,12 @@ def had_baseline(run: Run) -> bool:
     return "baseline" in run.overrides or run.suite is None or run.suite.had_baseline
 
 
+def compares_cases(run: Run, gates: GatesSpec) -> bool:
+    """Whether a gate compares the cases of a run with its baseline."""
+    needs_baseline = gates.max_regressions is not None or gates.max_score_drop is not None
+    return needs_baseline and run.baseline_id is not None
+
+
 def regressions_of(
     run: Run, gates: GatesSpec, *, digests: Mapping[str, str], checks: Mapping[str, str]
 ) -> Regressions | None:
@@ -94,7 +100,7 @@ def regressions_of(
     `digests` are the content of its cases by name, `checks` the counts of their checks.
     """
     base = run.baseline
-    if base is None or (gates.max_regressions is None and gates.max_score_drop is None):
+    if base is None or not compares_cases(run, gates):
         return None
     return Regressions(
         f"run {base.pk}",

@@ -155,22 +155,23 @@ def changed_checks(
 ) -> dict[str, list[ChangedCheck]]:
     """Return the checks of cases that got worse or better, by case, those of the first head first."""
     turned = [
-        (case.name, head.run.pk, checks)
+        (case, head.run.pk, checks)
         for case in cases
         if case.outcomes[0] is not None
         for head, outcome, step in zip(comparison.heads, case.outcomes[1:], case.steps, strict=True)
         if outcome is not None and step is not None and step.rate is not None
         if (checks := turned_checks(case.outcomes[0].checks, outcome.checks)).all
     ]
-    names = {case for case, _, _ in turned} if comparison.shows_values else set()
+    base_names = {case.outcomes[0].name for case, _, _ in turned if case.outcomes[0]}
+    names = base_names if comparison.shows_values else set()
     counted = counted_checks(comparison.base.pk, cases=names) if names else ()
     places = {(check.case, check.key): check.place for check in counted}
     changed: dict[str, list[ChangedCheck]] = {}
     for case, run, checks in turned:
-        changed.setdefault(case, []).extend(
+        changed.setdefault(case.name, []).extend(
             ChangedCheck(run, place.label, place.turn, is_worse=key in checks.worse)
             for key in checks.all
-            if (place := places.get((case, key)))
+            if (place := places.get((case.old_name or case.name, key)))
         )
     return changed
 

@@ -5,7 +5,7 @@ from sys import intern
 
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.check_counts import NO_CHECKS
-from evals_app.engine.statistics.comparison import CaseOutcome
+from evals_app.engine.statistics.comparison import CaseOutcome, match_names
 from evals_app.models import CaseResult, Run
 from evals_app.runs.ground.check_counts import checks_of
 
@@ -19,6 +19,25 @@ _VERDICTS: dict[str, Verdict | None] = {"": None, **{verdict.value: verdict for 
 def case_outcomes(run: Run) -> dict[str, CaseOutcome]:
     """Return the outcome of each case of a run that has ended, by name, in the order of the suite."""
     return outcomes_of([run.pk])[run.pk]
+
+
+def names_of_case(base: Run, head: Run, name: str) -> tuple[str, str]:
+    """Return what a case is called in each of two runs; empty where a run does not have it.
+
+    `name` is that in the head, or else in the base.
+    """
+    digests: dict[int, dict[str, str]] = {base.pk: {}, head.pk: {}}
+    rows = CaseResult.objects.filter(run__in=digests).order_by("run", "position")
+    for pk, case, digest in rows.values_list("run_id", "name", "digest").iterator():
+        digests[pk][case] = digest
+    before, after = digests[base.pk], digests[head.pk]
+    if not (before and after):  # one of them noted no results
+        return name, name
+    matched = match_names(before, after)
+    if name in after:
+        return matched.get(name, ""), name
+    renamed = next((new for new, old in matched.items() if old == name), "")
+    return name if name in before else "", renamed
 
 
 def outcomes_of(

@@ -1,7 +1,7 @@
 """What a settlement of two runs would test: its suspects, the versions that can run, and the price."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -37,10 +37,6 @@ class SettlementPlan:
     with_better: bool
     stand_in: str
     suspicion: Suspicion
-
-    @property
-    def names(self) -> list[str]:
-        return [suspect.name for suspect in self.suspicion.suspects]
 
     @property
     def sides(self) -> tuple[Run, ...]:
@@ -102,7 +98,7 @@ def plan_settlement(base: Run, head: Run, *, with_better: bool = False) -> Settl
     plan = SettlementPlan(base, head, with_better, stand_in, suspicion)
     if problem := _nothing_to_settle(plan):
         raise CannotStartError(problem)
-    if problems := _why_not_run(head, plan.names):
+    if problems := _why_not_run(head, [suspect.name for suspect in suspicion.suspects]):
         raise CannotStartError(*[f"Run {head.pk} cannot run again. {line}" for line in problems])
     return plan
 
@@ -121,11 +117,20 @@ def price_of(plan: SettlementPlan) -> SettlementPrice:
 
     def of_trials(trials: int) -> tuple[Forecast, ...]:
         return tuple(
-            forecast_frozen(run, dict.fromkeys(positions_of(run, plan.names).values(), trials))
+            forecast_frozen(run, dict.fromkeys(places.values(), trials))
             for run in plan.sides
+            for places in [
+                positions_of(run, names_in(run, plan.suspicion.suspects, base=plan.base))
+            ]
         )
 
     return SettlementPrice(plan, of_trials(LIKELY_TRIALS), of_trials(LOOKS[-1].trials))
+
+
+def names_in(run: Run, suspects: Iterable[Suspect], *, base: Run) -> list[str]:
+    """Return what suspects are called in one of the two runs; `base` is the older one."""
+    is_base = run.pk == base.pk
+    return [suspect.base_name if is_base else suspect.name for suspect in suspects]
 
 
 def positions_of(run: Run, names: list[str]) -> dict[str, int]:

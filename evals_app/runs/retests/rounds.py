@@ -25,7 +25,7 @@ from evals_app.engine.statistics.retest import (
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import CaseResult, Run, Settlement
 from evals_app.runs.ground.patience import others_go_on
-from evals_app.runs.retests.candidates import SettlementPlan, positions_of, price_of
+from evals_app.runs.retests.candidates import SettlementPlan, names_in, positions_of, price_of
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.start_run import create_run
 
@@ -129,14 +129,21 @@ def _fresh_trials(settlement: Settlement) -> Iterator[tuple[str, tuple[Trials | 
     """Return the trials of all runs so far, of base and head; None for a base that did not run."""
     rows = CaseResult.objects.filter(run__settlement=settlement).order_by()
     columns = ("name", "run__rerun_of", "passed", "failed", "checks")
-    suspects = {suspect.name: suspect for suspect in settlement.read_cases()}
+    suspects = settlement.read_cases()
+    base, head = settlement.base_id, settlement.head_id
+    of_run = {
+        base: {suspect.base_name: suspect for suspect in suspects},
+        head: {suspect.name: suspect for suspect in suspects},
+    }
     trials: dict[tuple[str, int], Trials] = defaultdict(Trials)
     for name, source, passed, failed, checks in rows.values_list(*columns):
-        key = suspects[name].check
-        trials[name, source] += trials_of_check(checks, key) if key else Trials(passed, failed)
-    for name in suspects:
-        base = None if settlement.stand_in else trials[name, settlement.base_id]
-        yield name, (base, trials[name, settlement.head_id])
+        suspect = of_run[source][name]
+        key = suspect.check
+        counted = trials_of_check(checks, key) if key else Trials(passed, failed)
+        trials[suspect.name, source] += counted
+    for suspect in suspects:
+        before = None if settlement.stand_in else trials[suspect.name, base]
+        yield suspect.name, (before, trials[suspect.name, head])
 
 
 def _start_missing_runs(settlement: Settlement) -> None:
@@ -162,7 +169,8 @@ def _start_run(
     settlement: Settlement, source: Run, suspects: Sequence[Suspect], *, key: str
 ) -> Run:
     """Start a run of the open suspects in the version of `source`; IntegrityError: it exists."""
-    names = [suspect.name for suspect in suspects if suspect.state is SuspectState.OPEN]
+    still_open = (suspect for suspect in suspects if suspect.state is SuspectState.OPEN)
+    names = names_in(source, still_open, base=settlement.base)
     trials = settlement.current_look.trials - settlement.fresh_before
     positions = positions_of(source, names)
     return create_run(

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.record.grade import Grade, GradeStatus
 from evals_app.engine.record.trial import Cause, Trial, Verdict
+from evals_app.engine.statistics.comparison import digests_of
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.case_summary import CaseSummary, outcome_of, summarise_case
 from evals_app.engine.verdicts.execution_verdict import Decision
@@ -38,7 +39,7 @@ from evals_app.models import (
     Run,
     Transcript,
 )
-from evals_app.runs.reading.baselines import regressions_of
+from evals_app.runs.reading.baselines import compares_cases, regressions_of
 from evals_app.runs.reading.facts import CHUNK, facts_of, with_rules_of
 from evals_app.runs.reading.outcomes import case_outcomes
 
@@ -308,13 +309,14 @@ def _effort(run: Run, others: Mapping[int, tuple[str, float | None]]) -> RunEffo
 
 def _regressions(run: Run, suite: SuiteSpec, cases: Sequence[CaseSummary]) -> Regressions | None:
     """Compare the cases with those of the baseline, which count as they were recorded."""
-    regressions = regressions_of(run, suite.gates, digests={}, checks={})
-    if regressions is None:
+    if not compares_cases(run, suite.gates):
         return None
     outcomes = case_outcomes(run)
-    digests = {name: outcome.digest for name, outcome in outcomes.items()}
+    digests = digests_of(outcomes)
+    regressions = regressions_of(run, suite.gates, digests=digests, checks={})
     # People overruled some of their checks, so the recorded counts no longer apply.
     outcomes |= {case.name: outcome_of(case, digests, checks={}) for case in cases}
-    for outcome in outcomes.values():
-        regressions.add(outcome)
+    if regressions is not None:
+        for outcome in outcomes.values():
+            regressions.add(outcome)
     return regressions

@@ -12,7 +12,7 @@ from evals_app.admin.comparing.side_by_side import comparison_url, side_by_side_
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
-from evals_app.models import Run, Snapshot
+from evals_app.models import CaseResult, Run, Snapshot
 from tests.authored import client_who_may
 from tests.makers import make_run, make_snapshot, make_suite
 
@@ -45,6 +45,20 @@ def counts(context: Any) -> dict[str, int]:
         chip.badge.split(">")[2].split("<")[0] if chip.badge else "": chip.count
         for chip in context["chips"]
     }
+
+
+def test_a_renamed_case_is_shown_with_both_names_and_both_conversations(
+    admin_client: Client,
+) -> None:
+    base, head = make_run({"Refunds": ["passed"]}), make_run({"Money back": ["failed"]})
+    CaseResult.objects.filter(run__in=(base, head)).update(digest="content")
+
+    page = shown(admin_client, base, head)
+    (case,) = page.context["cases"]
+    sides = admin_client.get(case.url).context["sides"]
+
+    assert "Renamed; it was “Refunds”" in page.content.decode()
+    assert [side.execution.case for side in sides] == ["Refunds", "Money back"]
 
 
 def test_what_got_worse_comes_first_with_its_conversations(admin_client: Client) -> None:

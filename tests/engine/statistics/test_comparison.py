@@ -3,7 +3,13 @@
 import pytest
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import CaseOutcome, ChangeKind, change_of, match_cases
+from evals_app.engine.statistics.comparison import (
+    CaseOutcome,
+    ChangeKind,
+    change_of,
+    match_cases,
+    match_names,
+)
 
 
 def outcome(
@@ -70,16 +76,41 @@ def test_a_case_that_neither_run_has_is_an_error() -> None:
         change_of(None, None)
 
 
-def test_cases_are_matched_by_name_and_compared_by_content() -> None:
-    base = {name: outcome(3, 0, name=name) for name in ("Old", "Both", "Rewritten")}
+@pytest.mark.parametrize(
+    ("base", "head", "matched"),
+    [
+        pytest.param("a:1 b:2", "b:2 a:1", "a-a b-b", id="same"),
+        pytest.param("a:1", "a:2", "a-a", id="edited"),
+        pytest.param("a:1", "b:1", "a-b", id="renamed"),
+        pytest.param("a:1", "b:2", "", id="new and removed"),
+        pytest.param("a:1 b:2", "a:2 b:1", "a-b b-a", id="names exchanged"),
+        pytest.param(
+            "a:1 b:2", "a:3 c:1 b:2", "a-c b-b", id="copied under a new name, then edited"
+        ),
+        pytest.param("a:1 b:1", "a:1 c:1 d:1", "a-a b-c", id="several with one content"),
+        pytest.param("a:1 b:1", "c:1 d:1", "a-c b-d", id="several with one content renamed"),
+        pytest.param("a: b:", "a:1 c:1", "a-a", id="content not known in the base"),
+        pytest.param("a:1", "a: c:", "a-a", id="content not known in the head"),
+    ],
+)
+def test_cases_are_matched_by_name_and_content(base: str, head: str, matched: str) -> None:
+    before, after = (dict(case.split(":") for case in run.split()) for run in (base, head))
+
+    names = match_names(before, after)
+
+    assert sorted(f"{old}-{new}" for new, old in names.items()) == matched.split()
+
+
+def test_pairs_come_in_the_order_of_the_head_then_of_the_base() -> None:
+    base = {name: outcome(3, 0, name=name, digest=name) for name in ("Old", "Both", "Rewritten")}
     head = {
-        "New": outcome(3, 0, name="New"),
-        "Both": outcome(1, 2, name="Both"),
+        "New": outcome(3, 0, name="New", digest="?"),
         "Rewritten": outcome(0, 3, name="Rewritten", digest="b"),
+        "Renamed": outcome(0, 3, name="Renamed", digest="Both"),
     }
-    assert [(name, bool(a), bool(b)) for name, a, b in match_cases(base, head)] == [
-        ("New", False, True),
-        ("Both", True, True),
-        ("Rewritten", True, True),
-        ("Old", True, False),
+    assert [(pair.name, pair.change) for pair in match_cases(base, head)] == [
+        ("New", ChangeKind.NEW),
+        ("Rewritten", ChangeKind.CHANGED),
+        ("Renamed", ChangeKind.WORSE),
+        ("Old", ChangeKind.MISSING),
     ]

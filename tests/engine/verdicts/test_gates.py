@@ -44,8 +44,8 @@ def summary(
         cases = zip(base.items(), before, strict=True)
         regressions = Regressions(
             "run 7",
-            {name: outcome(name, trials, score, "old") for (name, trials), score in cases},
-            digests={name: "new" if name in edited else "old" for name in head},
+            {name: outcome(name, trials, score, name) for (name, trials), score in cases},
+            digests={name: f"new {name}" if name in edited else name for name in head},
             checks={},
             remarks=["The judge differs."],
         )

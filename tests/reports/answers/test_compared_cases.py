@@ -18,7 +18,7 @@ def outcome(name: str, passed: int, failed: int, score: float | None, digest: st
 def run(**cases: tuple[int, int, float | None] | tuple[int, int, float | None, str]) -> Outcomes:
     """Write a run: passed and failed trials, score and content of each case."""
     return {
-        name: outcome(name, *case[:3], digest=case[3] if len(case) > 3 else "a")
+        name: outcome(name, *case[:3], digest=case[3] if len(case) > 3 else f"content of {name}")
         for name, case in cases.items()
     }
 
@@ -213,3 +213,20 @@ def test_where_trials_were_skipped_verdicts_are_compared() -> None:
     assert by_rate.verdict == "worse"
     assert (by_verdict.verdict, by_verdict.by_verdict) == ("no_clear_difference", True)
     assert (by_verdict.test.cases, by_verdict.test.differing) == (20, 0)
+
+
+def test_a_renamed_case_is_the_same_one_in_every_run() -> None:
+    base = run(old=(3, 0, 1.0, "x"), stays=(3, 0, 1.0))
+    first, second = (
+        run(old=(3, 0, 1.0, "x"), stays=(3, 0, 1.0)),
+        run(new=(0, 3, 0.0, "x"), old=(3, 0, 1.0, "y"), stays=(3, 0, 1.0)),
+    )
+
+    compared = compare_cases(base, first, second)
+
+    by_name = {case.name: (case.old_name, case.changes) for case in compared.cases}
+    assert by_name == {
+        "new": ("old", [ChangeKind.SAME, ChangeKind.WORSE]),
+        "old": ("", [None, ChangeKind.NEW]),
+        "stays": ("", [ChangeKind.SAME, ChangeKind.SAME]),
+    }

@@ -43,6 +43,17 @@ def test_a_case_that_fails_since_then_is_really_worse_after_five_trials() -> Non
     assert settlement.finished_at is not None
 
 
+def test_a_case_that_was_renamed_is_settled_in_both_versions() -> None:
+    base, head = two_runs(new_name="What now?")
+
+    settlement = settled(base, head)
+
+    assert (settlement.status, settlement.really_worse) == ("finished", 1)
+    (suspect,) = settlement.read_cases()
+    assert (suspect.name, suspect.base_name) == ("What now?", "case 2")
+    assert (suspect.base.passed, suspect.head.failed) == (5, 5)
+
+
 def test_each_look_has_only_the_trials_and_cases_that_are_still_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
