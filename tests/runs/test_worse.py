@@ -8,7 +8,8 @@ from django.core.management import call_command
 from evals_app.engine.statistics.comparison import ChangeKind, change_of, digests_of
 from evals_app.engine.statistics.retest import Trials, find_suspects
 from evals_app.engine.suites.suite_spec import GatesSpec
-from evals_app.engine.verdicts.gates import Regressions, RunCost, TurnTimes, check_gates
+from evals_app.engine.verdicts.gates import RunCost, TurnTimes, check_gates
+from evals_app.engine.verdicts.regressions import Regressions
 from evals_app.models import CaseResult, Run
 from evals_app.runs.notices import worse_than_baseline
 from evals_app.runs.reading.compared_runs import changed_checks, compare_runs

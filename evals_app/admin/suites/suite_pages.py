@@ -39,6 +39,7 @@ from evals_app.admin.suites.suite_cases import (
     known_tags,
     names_in_short,
 )
+from evals_app.engine.suites.suite_spec import COMPARING_CASES, COMPARING_EFFORTS
 from evals_app.library.importing.rights import Rights
 from evals_app.models import Case, Run, Schedule, Suite
 from evals_app.reports.answers.decided import share_with_people
@@ -320,7 +321,8 @@ def _results_of_note(suite: Any) -> dict[str, Any]:
     known = standing(suite, rows)
     last = known.verdict_run
     open_runs = [run for run in rows.values() if run.is_open]
-    lacks_baseline = (suite.max_regressions, suite.max_score_drop) != (None, None)
+    comparing = (*COMPARING_CASES, *COMPARING_EFFORTS)
+    lacks_baseline = any(getattr(suite, name) is not None for name in comparing)
     return {
         "standing": standing_text(known),
         "last": last,

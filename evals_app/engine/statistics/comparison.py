@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.check_counts import UNKNOWN, turned_checks
+from evals_app.engine.statistics.effort import NO_EFFORT, CaseEffort
 from evals_app.engine.statistics.rates import fisher_exact
 
 MAX_RUNS = 10  # compared at once
@@ -50,7 +51,8 @@ class CaseOutcome(NamedTuple):  # created much faster than a frozen dataclass; r
     """The result of a case in one run.
 
     `digest` is that of its content, empty if unknown; `verdict` is None while nothing is decided;
-    `score` is in 0..1; `checks` are the counts of its checks (`check_counts`), empty if unknown.
+    `score` is in 0..1; `checks` are the counts of its checks (`check_counts`), empty if unknown;
+    `effort` is what it took, empty if unknown or not needed.
     """
 
     name: str
@@ -61,6 +63,7 @@ class CaseOutcome(NamedTuple):  # created much faster than a frozen dataclass; r
     errored: int
     score: float | None
     checks: str = UNKNOWN
+    effort: CaseEffort = NO_EFFORT
 
     @property
     def graded_count(self) -> int:

@@ -57,6 +57,11 @@ _Slugs = Annotated[
 ]
 
 
+# Gates on the cases that the baseline has, too: their verdicts and scores, their times and costs.
+COMPARING_CASES = ("max_regressions", "max_score_drop")
+COMPARING_EFFORTS = ("max_p95_increase", "max_cost_increase")
+
+
 class GatesSpec(Spec):
     """Conditions on a whole run. All are inclusive; a gate that is not set is not checked."""
 
@@ -110,6 +115,24 @@ class GatesSpec(Spec):
         ge=0,
         le=1,
     )
+    max_p95_increase: float | None = Field(
+        default=None,
+        title="Rise of the 95th-percentile reply time, at most",
+        description="By how much 95 of 100 replies may take longer than in the baseline, over the same"
+        " cases. For example, 20 % allows 1.2 s after 1.0 s.",
+        json_schema_extra=SHARE | {"example": 0.2},
+        ge=0,
+        allow_inf_nan=False,
+    )
+    max_cost_increase: float | None = Field(
+        default=None,
+        title="Rise of the cost, at most",
+        description="By how much the agent's mean cost of a conversation may be above the baseline's,"
+        " over the same cases.",
+        json_schema_extra=SHARE | {"example": 0.2},
+        ge=0,
+        allow_inf_nan=False,
+    )
     min_judge_agreement: float | None = Field(
         default=None,
         title="Agreement of judges with people, at least",
@@ -124,6 +147,16 @@ class GatesSpec(Spec):
         """Return the gates that always pass."""
         names = [name for name in ("min_score", "min_pass_rate") if getattr(self, name) == 0]
         return [*names, "max_score_drop"] if self.max_score_drop == 1 else names
+
+    @property
+    def compare_efforts(self) -> bool:
+        """Whether a gate compares times or costs with the baseline."""
+        return not self.limits_set.isdisjoint(COMPARING_EFFORTS)
+
+    @property
+    def compare_cases(self) -> bool:
+        """Whether a gate compares verdicts or scores with the baseline."""
+        return not self.limits_set.isdisjoint(COMPARING_CASES)
 
     @property
     def can_fail(self) -> bool:
@@ -431,8 +464,8 @@ class SuiteSpec(Spec):
     def measures_only_effort(self, cases: Iterable[CaseSpec]) -> bool:
         """Return whether the verdict on these cases depends on speed and cost alone."""
         gates = self.gates
-        is_compared = (gates.max_regressions, gates.max_score_drop) != (None, None)
-        if self.run_rule == "gates" and not (gates.min_score or gates.min_pass_rate or is_compared):
+        has_quality = gates.min_score or gates.min_pass_rate or gates.compare_cases
+        if self.run_rule == "gates" and not has_quality:
             return True
         has_effort = False
         for case in cases:

@@ -8,6 +8,7 @@ from evals_app.engine.record.trial import Trial, Verdict
 from evals_app.engine.statistics.check_counts import UNKNOWN
 from evals_app.engine.statistics.comparison import CaseOutcome
 from evals_app.engine.statistics.deciding import case_verdict
+from evals_app.engine.statistics.effort import NO_EFFORT, CaseEffort
 from evals_app.engine.statistics.rates import (
     deviation,
     mean,
@@ -74,6 +75,7 @@ class CaseSummary:
     pass_at_k: tuple[float, ...]
     pass_hat_k: tuple[float, ...]
     measured: int = 0
+    effort: CaseEffort = NO_EFFORT
 
     @property
     def scored_trials(self) -> int:
@@ -99,6 +101,7 @@ def outcome_of(
         case.errored,
         case.score,
         checks.get(case.name, UNKNOWN),
+        case.effort,
     )
 
 
@@ -126,4 +129,20 @@ def summarise_case(name: str, trials: Sequence[Fact], *, min_pass_rate: float) -
         pass_at_k=tuple(pass_at_k(passed, graded, k) for k in each_k),
         pass_hat_k=tuple(pass_hat_k(passed, graded, k) for k in each_k),
         measured=measured,
+        effort=_effort(trials),
+    )
+
+
+def _effort(trials: Sequence[Fact]) -> CaseEffort:
+    """Return what the graded conversations of a case took; each counts once, however often graded."""
+    graded = {
+        (fact.source, place if fact.source is None else 0): fact
+        for place, fact in enumerate(trials)
+        if fact.is_graded and fact.turn_ms
+    }
+    costs = [fact.cost_usd for fact in graded.values()]
+    known = [float(cost) for cost in costs if cost is not None]
+    return CaseEffort(
+        tuple(ms for fact in graded.values() for ms in fact.turn_ms),
+        mean(known) if len(known) == len(costs) else None,
     )

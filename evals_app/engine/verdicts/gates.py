@@ -2,28 +2,24 @@
 
 import math
 from array import array
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import (
-    CaseOutcome,
-    ChangeKind,
-    change_of,
-    digests_of,
-    match_names,
-)
-from evals_app.engine.statistics.rates import at_least, mean, percentile
+from evals_app.engine.statistics.effort import P95, FigureChange
+from evals_app.engine.statistics.rates import at_least, percentile
 from evals_app.engine.suites.suite_spec import GatesSpec
+from evals_app.engine.verdicts.regressions import Regressions, count_text
 
-P95 = 0.95
-MAX_NAMED = 20  # cases that a reason names
 # The gates on times and costs: no verdict changes what they measure.
-OF_EFFORT = frozenset({"max_p95_ms", "max_cost_per_call_usd", "max_cost_usd"})
+OF_EFFORT = frozenset(
+    {
+        *("max_p95_ms", "max_cost_per_call_usd", "max_cost_usd"),
+        *("max_p95_increase", "max_cost_increase"),
+    }
+)
 
 
 @dataclass(slots=True)
@@ -90,142 +86,6 @@ class TurnTimes:
         return fast or 0.0, math.inf if slow is None else slow
 
 
-class Regressions:
-    """How the cases of a run, added one by one, differ from those of its baseline.
-
-    `baseline` names that run, `base` has its cases, `digests` the content of this run's cases by name
-    and `checks` the counts of their checks (see `comparison.CaseOutcome`), `remarks` are sentences on what was
-    measured differently. What counts as worse is what `comparison.change_of` says; where only a check
-    did, that is noted.
-    """
-
-    def __init__(
-        self,
-        baseline: str,
-        base: Mapping[str, CaseOutcome],
-        *,
-        digests: Mapping[str, str],
-        checks: Mapping[str, str],
-        remarks: Sequence[str] = (),
-    ) -> None:
-        self.baseline = baseline
-        self.digests = digests
-        self.checks = checks
-        self.judged = 0  # cases that got worse, or passed before and did not
-        self.undecided_now = 0  # passed before, too
-        self._base = base
-        self._names = match_names(digests_of(base), digests)
-        self._remarks = remarks
-        self._changes: Counter[ChangeKind] = Counter()
-        self._worse: list[str] = []
-        self._scores = array("d"), array("d")
-        # Of the base, and of the head at its lowest and its highest.
-        self._ranges = array("d"), array("d"), array("d")
-
-    def add(self, head: CaseOutcome) -> None:
-        """Compare the next case."""
-        base = self._base.get(self._names.get(head.name, ""))
-        change = change_of(base, head)
-        self._changes[change] += 1
-        if change is ChangeKind.WORSE and len(self._worse) < MAX_NAMED:
-            self._worse.append(head.name)
-        if base is None or change is ChangeKind.CHANGED:
-            return
-        if base.verdict is Verdict.PASSED:
-            self.undecided_now += not head.is_decided
-        self.judged += _is_judged(base, head, change)
-        if base.score is not None and head.score is not None:
-            for scores, score in zip(self._scores, (base.score, head.score), strict=True):
-                scores.append(score)
-        if base.score is not None and (bounds := _score_bounds(head)) is not None:
-            for ends, score in zip(self._ranges, (base.score, *bounds), strict=True):
-                ends.append(score)
-
-    @property
-    def worse(self) -> int:
-        return self._changes[ChangeKind.WORSE]
-
-    @property
-    def scored_cases(self) -> int:
-        """How many cases have a score in both runs."""
-        return len(self._scores[0])
-
-    @property
-    def score_drop(self) -> float | None:
-        """How far the mean score of these cases fell; negative if it rose, None without any."""
-        before, after = map(mean, self._scores)
-        return None if before is None or after is None else before - after
-
-    @property
-    def unscored_cases(self) -> int:
-        """How many more cases have a score in the baseline, and are not graded in this run."""
-        return len(self._ranges[0]) - self.scored_cases
-
-    @property
-    def drop_range(self) -> tuple[float, float]:
-        """The least and the greatest drop that there will be once all is graded."""
-        before, lowest, highest = (mean(ends) or 0.0 for ends in self._ranges)
-        return before - highest, before - lowest
-
-    def in_words(self) -> str:
-        """Name the cases that got worse, and count those that were not compared."""
-        names = ", ".join(f"“{name}”" for name in self._worse)
-        more = self.worse - len(self._worse)
-        named = f": {names}{f' and {more:,} more' if more else ''}" if names else ""
-        first = (
-            f"{self.worse:,} of {_count_text(self.judged, 'case')} got worse than in {self.baseline}"
-            f"{named}."
-        )
-        return f"{first} {self.apart()}".rstrip()
-
-    def of_scores(self) -> str:
-        """State which cases the scores are of."""
-        cases = _count_text(self.scored_cases, "case")
-        first = f"Compared over {cases} with a score both here and in {self.baseline}."
-        return " ".join([first, *self._remarks])
-
-    def apart(self) -> str:
-        """Count the cases that were not compared, and say what was measured differently."""
-        missing = len(self._base) - (self._changes.total() - self._changes[ChangeKind.NEW])
-        counts = self._changes | Counter({ChangeKind.MISSING: missing})
-        parts = [
-            f"{counts[change]:,} {words}" for change, words in _APART.items() if counts[change]
-        ]
-        first = [f"Not counted: {', '.join(parts)}."] if parts else []
-        return " ".join([*first, *self._remarks])
-
-
-def _is_judged(base: CaseOutcome, head: CaseOutcome, change: ChangeKind) -> bool:
-    """Return whether a case got worse, or passed in the baseline and did not."""
-    if change is ChangeKind.CHECK_WORSE:  # apart, unless it passes in both
-        return base.verdict is head.verdict is Verdict.PASSED
-    return change is ChangeKind.WORSE or (base.verdict is Verdict.PASSED and change not in _APART)
-
-
-def _score_bounds(case: CaseOutcome) -> tuple[float, float] | None:
-    """Return the lowest and the highest score that a case can have; None if it has none."""
-    graded = case.graded_count
-    is_open = case.errored > 0 or case.verdict is None
-    if case.score is None:
-        return (0.0, 1.0) if is_open and not graded else None
-    if not is_open:
-        return case.score, case.score
-    trials = graded + case.errored  # their number is unknown for cases that are only measured
-    known = case.score * graded
-    return known / trials, (known + case.errored) / trials
-
-
-# Cases that neither got worse nor show that nothing did.
-_APART = {
-    ChangeKind.CHECK_WORSE: "with a worse check but no worse verdict",
-    ChangeKind.FLAKY: "flaky before",
-    ChangeKind.UNDECIDED: "not decided in both runs",
-    ChangeKind.CHANGED: "edited since",
-    ChangeKind.NEW: "new",
-    ChangeKind.MISSING: "not in this run",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class GateResult:
     """A gate with its limit, what was measured, and whether it passed (None: unknown).
@@ -283,6 +143,10 @@ def check_gates(
         _cheap_enough("max_cost_usd", gates.max_cost_usd, everyone, min(1, everyone.count)),
         _compare_gate("max_regressions", gates.max_regressions, regressions, _not_worse, lacks),
         _compare_gate("max_score_drop", gates.max_score_drop, regressions, _not_lower, lacks),
+        _compare_gate("max_p95_increase", gates.max_p95_increase, regressions, _not_slower, lacks),
+        _compare_gate(
+            "max_cost_increase", gates.max_cost_increase, regressions, _not_dearer, lacks
+        ),
     )
     return tuple(gate for gate in results if gate is not None)
 
@@ -304,7 +168,7 @@ def _least(name: str, limit: float | None, measured: RunMeasure) -> GateResult |
 def _could_turn(number: int, noun: str) -> str:
     """Explain that ungraded cases could decide a gate."""
     verb = "is" if number == 1 else "are"
-    return f"{_count_text(number, noun)} {verb} not fully graded, which could change the answer."
+    return f"{count_text(number, noun)} {verb} not fully graded, which could change the answer."
 
 
 def _fast_enough(limit: float | None, times: TurnTimes) -> GateResult | None:
@@ -321,7 +185,7 @@ def _fast_enough(limit: float | None, times: TurnTimes) -> GateResult | None:
         return result(None, _could_turn(times.open, "conversation"))
     if actual is None:
         verb = "was" if times.failed == 1 else "were"
-        reason = f"{times.failed:,} of {_count_text(len(times), 'turn')} {verb} never answered."
+        reason = f"{times.failed:,} of {count_text(len(times), 'turn')} {verb} never answered."
         return result(passed=False, reason=reason)
     return result(at_least(limit, actual))
 
@@ -340,7 +204,7 @@ def _cheap_enough(
     # The known part alone may exceed the limit.
     is_too_much = spent.known_usd / (shares + unmeasured) > limit
     if spent.unknown:
-        of_all = f"{spent.unknown:,} of {_count_text(spent.count, 'conversation')}"
+        of_all = f"{spent.unknown:,} of {count_text(spent.count, 'conversation')}"
         reason = f"The cost of {of_all} is unknown."
         return GateResult(name, float(limit), None, False if is_too_much else None, reason)
     known = spent.known_usd / shares
@@ -368,7 +232,7 @@ def _not_worse(name: str, limit: int, regressions: Regressions) -> GateResult:
         first = f"No case that passed in {regressions.baseline} can be compared with this run."
         return GateResult(name, limit, None, None, f"{first} {regressions.apart()}".rstrip())
     if worse <= limit < worse + undecided:
-        first = f"{_count_text(undecided, 'case')} that passed in {regressions.baseline} could not be decided."
+        first = f"{count_text(undecided, 'case')} that passed in {regressions.baseline} could not be decided."
         return GateResult(name, limit, None, None, f"{first} {reason}")
     return GateResult(name, limit, worse, worse <= limit, reason)
 
@@ -392,12 +256,34 @@ def _not_lower(name: str, limit: float, regressions: Regressions) -> GateResult:
     return result(at_least(limit, drop), reason)
 
 
+def _not_slower(name: str, limit: float, regressions: Regressions) -> GateResult:
+    figure = regressions.compare_efforts().p95_ms
+    return _not_higher(name, limit, figure, regressions, "reply times")
+
+
+def _not_dearer(name: str, limit: float, regressions: Regressions) -> GateResult:
+    figure = regressions.compare_efforts().cost_usd
+    return _not_higher(name, limit, figure, regressions, "costs")
+
+
+def _not_higher(
+    name: str, limit: float, figure: FigureChange | None, regressions: Regressions, what: str
+) -> GateResult:
+    if figure is None:
+        reason = f"There are no {what} to compare with those in {regressions.baseline}."
+        return GateResult(name, limit, None, None, reason)
+    rise, unmeasured = figure.times - 1, regressions.unmeasured_cases
+    result = partial(
+        GateResult, name, limit, rise, graded=figure.cases, not_graded=unmeasured or None
+    )
+    reason = f"Compared over {count_text(figure.cases, 'case')} with {regressions.baseline}."
+    if unmeasured:
+        return result(None, f"{_could_turn(unmeasured, 'case')} {reason}")
+    return result(at_least(limit, rise), reason)
+
+
 NOTHING_YET = "Nothing to compare with yet."
 NO_BASELINE = (
     "This run has no baseline. Open a good run of the suite and press “Use as baseline”, or call"
     " set_baseline; later runs are compared with it."
 )
-
-
-def _count_text(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -11,18 +11,18 @@ from typing import Any, Literal
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.record.usage import total_cost
 from evals_app.engine.statistics.deciding import case_verdict
+from evals_app.engine.statistics.effort import P95
 from evals_app.engine.statistics.rates import wilson_interval
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.case_summary import CaseSummary, Fact, outcome_of, summarise_case
 from evals_app.engine.verdicts.gates import (
-    P95,
     GateResult,
-    Regressions,
     RunCost,
     RunMeasure,
     TurnTimes,
     check_gates,
 )
+from evals_app.engine.verdicts.regressions import Regressions
 
 RunVerdict = Literal["passed", "failed", "inconclusive", "measured"]
 

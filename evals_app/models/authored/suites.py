@@ -169,6 +169,10 @@ class Suite(Importable):
     max_cost_usd = UsdField(null=True, blank=True)
     max_regressions = models.PositiveIntegerField(null=True, blank=True)
     max_score_drop = models.FloatField(null=True, blank=True, validators=FRACTION)
+    max_p95_increase = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
+    max_cost_increase = models.FloatField(
+        null=True, blank=True, validators=[MinValueValidator(0.0)]
+    )
     min_judge_agreement = models.FloatField(null=True, blank=True, validators=FRACTION)
     stop_when_decided = models.BooleanField(default=False)
     # The run that later ones are compared with. Its transcripts are kept as if it were pinned.

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from evals_app.engine.record.grade import GradeStatus
 from evals_app.engine.record.trial import Cause, Trial, Verdict
 from evals_app.engine.statistics.comparison import CaseOutcome
+from evals_app.engine.statistics.effort import CaseEffort
 from evals_app.engine.verdicts.case_summary import CaseSummary
 from evals_app.models.fields.money import UsdField
 from evals_app.models.run_records.judged_criteria import Yardstick
@@ -146,6 +147,9 @@ class CaseResult(models.Model):
     interval_high = models.FloatField(null=True)
     pass_at_k = models.JSONField(default=list)
     pass_hat_k = models.JSONField(default=list)
+    # Of its graded conversations: each turn's time, and their mean cost. Empty in older rows.
+    turn_ms = models.JSONField(default=list)
+    cost_usd = models.FloatField(null=True)
 
     class Meta:
         constraints = [
@@ -175,6 +179,7 @@ class CaseResult(models.Model):
             interval=None if low is None or high is None else (low, high),
             pass_at_k=tuple(self.pass_at_k),
             pass_hat_k=tuple(self.pass_hat_k),
+            effort=CaseEffort(tuple(self.turn_ms), self.cost_usd),
         )
 
     @property

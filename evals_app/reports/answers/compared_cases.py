@@ -14,6 +14,7 @@ from evals_app.engine.statistics.comparison import (
     digests_of,
     match_names,
 )
+from evals_app.engine.statistics.effort import NO_CHANGE, EffortChange, compare_efforts
 from evals_app.engine.statistics.rates import wilson_interval
 from evals_app.engine.statistics.stratified import RateTest, Stratum, compare_rates
 from evals_app.reports.words.shares import share_text
@@ -116,13 +117,14 @@ class HeadCases:
 
     `unknown_content` is how many cases both have whose content was not noted in one of the runs,
     as runs of older versions did not: they are matched by name only. `by_verdict` is whether the test
-    compared verdicts instead of pass rates.
+    compared verdicts instead of pass rates. `effort` is empty if times and costs were not read.
     """
 
     counts: Mapping[ChangeKind, int]
     test: RateTest
     unknown_content: int
     by_verdict: bool = False
+    effort: EffortChange = NO_CHANGE
 
     @property
     def is_worse(self) -> bool:
@@ -226,7 +228,8 @@ def _match_all(base: Outcomes, heads: Sequence[Outcomes]) -> Iterable[list[CaseO
 def _step(before: CaseOutcome | None, after: CaseOutcome | None, rate_of: RateOf) -> Step | None:
     if before is None or after is None:
         return None if before is after else Step(change_of(before, after), None, None)
-    if before == after and before.is_decided and before.score is not None:
+    is_equal = before[:-1] == after[:-1]  # but for what they took
+    if is_equal and before.is_decided and before.score is not None:
         return _SAME  # as most cases of most comparisons
     change = change_of(before, after)
     if change is ChangeKind.CHANGED:
@@ -275,7 +278,15 @@ def _head(cases: Sequence[ComparedCase], head: int, *, by_verdict: bool) -> Head
         if (before := case.outcomes[0]) and (after := case.outcomes[head + 1])
     )
     counts = Counter([step.change for step in steps])
-    return HeadCases(counts, compare_rates(strata), unknown_content, by_verdict)
+    efforts = [
+        (before.effort, after.effort)
+        for case in cases
+        if (step := case.steps[head]) and step.change is not ChangeKind.CHANGED
+        if (before := case.outcomes[0]) and (after := case.outcomes[head + 1])
+    ]
+    return HeadCases(
+        counts, compare_rates(strata), unknown_content, by_verdict, compare_efforts(efforts)
+    )
 
 
 def _stratum(before: CaseOutcome, after: CaseOutcome) -> Stratum:

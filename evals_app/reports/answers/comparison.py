@@ -11,6 +11,7 @@ from evals_app.reports.answers.compared_cases import ComparedCase, HeadCases, He
 from evals_app.reports.answers.run_answers import Row
 from evals_app.reports.answers.run_json import AT_LEAST, RUBRIC_ITEMS, RUN_SUMMARY
 from evals_app.reports.words.coverage import COVERAGE_COLUMNS, coverage
+from evals_app.reports.words.effort import effort_in_full, effort_in_short
 from evals_app.reports.words.figures import UNKNOWN, count_text, duration, interval, score_text
 from evals_app.reports.words.shares import share_text
 from evals_app.reports.words.similarity import SIMILARITY_COLUMNS, compared_by
@@ -180,7 +181,11 @@ def _rubric(summary: Row) -> str:
 
 
 def headline(head: HeadCases) -> str:
-    """Return in one sentence how many cases got worse and better, and what that says overall."""
+    """Return how many cases got worse and better, what that says overall, and of speed and cost."""
+    return f"{_headline_of_cases(head)} {effort_in_short(head.effort)}".rstrip()
+
+
+def _headline_of_cases(head: HeadCases) -> str:
     worse, better = head.counts.get(ChangeKind.WORSE, 0), head.counts.get(ChangeKind.BETTER, 0)
     parts = [_got(worse, "worse")] if worse else []
     parts += [_got(better, "better")] if better else []
@@ -249,7 +254,11 @@ _BY_TRIALS = {ChangeKind.FEWER: "fewer", ChangeKind.MORE: "more"}
 
 
 def finding(head: HeadCases) -> str:
-    """Return what the test over all cases found, in sentences for people."""
+    """Return what the test over all cases found, and what they took, in sentences for people."""
+    return f"{_finding_of_rates(head)} {effort_in_full(head.effort)}".rstrip()
+
+
+def _finding_of_rates(head: HeadCases) -> str:
     test = head.test
     if test.mean is None:
         return "The runs have no case in common that passed or failed in both."

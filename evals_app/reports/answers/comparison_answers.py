@@ -7,6 +7,7 @@ from pydantic import Field
 
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.comparison import ChangeKind
+from evals_app.engine.statistics.effort import EffortChange
 from evals_app.reports.answers.compared_cases import ComparedCase, HeadCases, HeadVerdict, RunCases
 from evals_app.reports.answers.comparison import ChangedCheck, finding, headline
 from evals_app.reports.answers.run_answers import Answer, DifferenceJson, Json, Row, RunRow
@@ -123,6 +124,26 @@ class PartDifference(Answer):
     more: int = Field(description="How many more there are.")
 
 
+class FigureChangeJson(Answer):
+    """A figure over the same cases of both runs, in ms or USD."""
+
+    base: float
+    head: float
+    cases: int
+    times: float = Field(description="How many times the base's the head's figure is.")
+    interval: tuple[float, float] | None = Field(
+        description="The 95 % interval of `times`; null: too few cases."
+    )
+
+
+class EffortJson(Answer):
+    """How reply times and costs differ; null: unknown in one of the runs, or 0 in the base."""
+
+    median_ms: FigureChangeJson | None
+    p95_ms: FigureChangeJson | None
+    cost_usd: FigureChangeJson | None = Field(description="The agent's, of a conversation.")
+
+
 class ComparedHeadJson(Answer):
     """A run against the base."""
 
@@ -135,6 +156,7 @@ class ComparedHeadJson(Answer):
     finding: str = Field(description="What the test found, in words.")
     counts: ChangeCounts
     test: SuiteTest
+    effort: EffortJson
     by_verdict: bool = Field(
         description="Whether verdicts were compared instead of pass rates, because a run skipped"
         " trials of cases whose verdict was certain."
@@ -233,7 +255,19 @@ def compared_head_json(
         finding=finding(head),
         counts=counts_json(head.counts),
         test=SuiteTest.of_object(head.test),
+        effort=_effort_json(head.effort),
         differences=None if differences is None else list(map(part_json, differences)),
+    )
+
+
+def _effort_json(change: EffortChange) -> Json:
+    """Return how reply times and costs differ."""
+    figures = {name: getattr(change, name) for name in EffortJson.KEYS}
+    return EffortJson.of(
+        {
+            name: None if figure is None else FigureChangeJson.of_object(figure)
+            for name, figure in figures.items()
+        }
     )
 
 

@@ -23,6 +23,11 @@ def percent(rate: float | None) -> str:
     return f"{min(99.9, max(0.1, value)):.1f}{_NB}%"
 
 
+def rise_text(share: float) -> str:
+    """Write by what share something rose, which may be more than 100 %."""
+    return f"{100 * share:,.1f}".removesuffix(".0") + f"{_NB}%"
+
+
 def duration(ms: float | None) -> str:
     """Write milliseconds in a readable unit."""
     if ms is None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.reports.words.figures import duration, percent, score_text
+from evals_app.reports.words.figures import duration, percent, rise_text, score_text
 from evals_app.reports.words.shares import share_text
 
 _WORDS = {True: "met", False: "missed", None: "undecided"}
@@ -17,7 +17,12 @@ _SENTENCES = {
     "max_cost_usd": "Agent and judge together may cost at most {}",
     "max_regressions": "At most {} may have got worse since the baseline",
     "max_score_drop": "The mean score may be at most {} below the baseline's",
+    "max_p95_increase": "95 % of the replies may take at most {} longer than in the baseline",
+    "max_cost_increase": "A conversation may cost at most {} more than in the baseline",
 }
+
+# What more and less of it is.
+_RISES = {"max_p95_increase": ("longer", "shorter"), "max_cost_increase": ("more", "less")}
 
 
 def is_applied(gate: Mapping[str, Any]) -> bool:
@@ -43,6 +48,8 @@ def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:
             return f"{value:,.0f} case{'' if value == 1 else 's'}"
         if name == "max_score_drop":
             return f"{round(4 * value if scale == '1-5' else value, 4):g}"
+        if name in _RISES:
+            return rise_text(value)
         return percent(value) if name == "min_pass_rate" else duration(value)
 
     actual = gate["actual"]
@@ -57,6 +64,8 @@ def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:
     if name == "max_score_drop":
         fell = f"{limit_text(abs(actual))} {'above' if actual < 0 else 'below'}"
         return sentence, f"{fell}{_coverage_of_value(gate)}"
+    if name in _RISES:
+        return sentence, f"{limit_text(abs(actual))} {_RISES[name][actual < 0]}"
     return sentence, f"{limit_text(actual)}{_coverage_of_value(gate)}"
 
 

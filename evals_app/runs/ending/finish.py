@@ -156,6 +156,7 @@ class CaseResults:
     def add(self, case: CaseSummary) -> None:
         columns = asdict(case) | {"verdict": case.verdict or ""}
         low, high = columns.pop("interval") or (None, None)
+        columns |= columns.pop("effort")._asdict()
         row = CaseResult(
             run=self._run,
             position=self._count,

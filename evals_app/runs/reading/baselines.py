@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from evals_app.engine.suites.suite_spec import GatesSpec, SuiteSpec
-from evals_app.engine.verdicts.gates import Regressions
+from evals_app.engine.verdicts.regressions import Regressions
 from evals_app.formats.snapshots.snapshot_differences import (
     PartDifferences,
     SnapshotPart,
@@ -88,8 +88,7 @@ def had_baseline(run: Run) -> bool:
 
 def compares_cases(run: Run, gates: GatesSpec) -> bool:
     """Whether a gate compares the cases of a run with its baseline."""
-    needs_baseline = gates.max_regressions is not None or gates.max_score_drop is not None
-    return needs_baseline and run.baseline_id is not None
+    return run.baseline_id is not None and (gates.compare_cases or gates.compare_efforts)
 
 
 def regressions_of(
@@ -104,7 +103,7 @@ def regressions_of(
         return None
     return Regressions(
         f"run {base.pk}",
-        case_outcomes(base),
+        case_outcomes(base, reads_effort=gates.compare_efforts),
         digests=digests,
         checks=checks,
         remarks=_remarks(base, run),

@@ -212,7 +212,7 @@ class _Loaded(NamedTuple):
 @pause_collection()
 def _load(runs: tuple[_Ended, ...]) -> _Loaded:
     """Read and compare the cases of runs; the last two are kept, because people turn pages."""
-    outcomes = outcomes_of([run.pk for run in runs])
+    outcomes = outcomes_of([run.pk for run in runs], reads_effort=True)
     base, *heads = runs
     contents = dict(
         Snapshot.objects.filter(pk__in={run.snapshot for run in runs}).values_list("pk", "content")

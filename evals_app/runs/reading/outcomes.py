@@ -6,6 +6,7 @@ from sys import intern
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.check_counts import NO_CHECKS
 from evals_app.engine.statistics.comparison import CaseOutcome, match_names
+from evals_app.engine.statistics.effort import NO_EFFORT, CaseEffort
 from evals_app.models import CaseResult, Run
 from evals_app.runs.ground.check_counts import checks_of
 
@@ -13,12 +14,13 @@ MAX_RESULTS = 400_000  # of cases, of all runs together; they take 120 MB
 
 _ROWS_AT_ONCE = 2000
 _COLUMNS = ("name", "digest", "verdict", "passed", "failed", "errored", "score", "checks")
+_EFFORT = ("turn_ms", "cost_usd")
 _VERDICTS: dict[str, Verdict | None] = {"": None, **{verdict.value: verdict for verdict in Verdict}}
 
 
-def case_outcomes(run: Run) -> dict[str, CaseOutcome]:
+def case_outcomes(run: Run, *, reads_effort: bool = False) -> dict[str, CaseOutcome]:
     """Return the outcome of each case of a run that has ended, by name, in the order of the suite."""
-    return outcomes_of([run.pk])[run.pk]
+    return outcomes_of([run.pk], reads_effort=reads_effort)[run.pk]
 
 
 def names_of_case(base: Run, head: Run, name: str) -> tuple[str, str]:
@@ -41,7 +43,7 @@ def names_of_case(base: Run, head: Run, name: str) -> tuple[str, str]:
 
 
 def outcomes_of(
-    run_ids: Sequence[int], *, reads_grades: bool = True
+    run_ids: Sequence[int], *, reads_grades: bool = True, reads_effort: bool = False
 ) -> dict[int, dict[str, CaseOutcome]]:
     """Return the outcomes of runs that have ended, each by the name of the case.
 
@@ -49,13 +51,22 @@ def outcomes_of(
     """
     outcomes: dict[int, dict[str, CaseOutcome]] = {pk: {} for pk in run_ids}
     rows = CaseResult.objects.filter(run__in=run_ids).order_by("run", "position")
-    columns = rows.values_list("run_id", *_COLUMNS).iterator(chunk_size=_ROWS_AT_ONCE)
+    names = (*_COLUMNS, *(_EFFORT if reads_effort else ()))
+    columns = rows.values_list("run_id", *names).iterator(chunk_size=_ROWS_AT_ONCE)
     older: set[int] = set()
-    for pk, name, digest, verdict, passed, failed, errored, score, checks in columns:
+    for pk, name, digest, verdict, passed, failed, errored, score, checks, *effort in columns:
         # Runs of one suite share most names, contents and results of checks.
         known, noted = intern(name), intern(checks)
         outcomes[pk][known] = CaseOutcome(
-            known, intern(digest), _VERDICTS[verdict], passed, failed, errored, score, noted
+            known,
+            intern(digest),
+            _VERDICTS[verdict],
+            passed,
+            failed,
+            errored,
+            score,
+            noted,
+            CaseEffort(tuple(effort[0]), effort[1]) if effort else NO_EFFORT,
         )
         if not checks:
             older.add(pk)

@@ -23,11 +23,11 @@ from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.engine.verdicts.gates import (
     OF_EFFORT,
     GateResult,
-    Regressions,
     RunMeasure,
     check_gates,
 )
 from evals_app.engine.verdicts.overruling import GivenGrade, Ruling, decide_with_people
+from evals_app.engine.verdicts.regressions import Regressions
 from evals_app.engine.verdicts.run_summary import RunEffort, Scores, VerdictCounts
 from evals_app.formats.snapshots.run_snapshot import read_case, read_suite
 from evals_app.models import (
@@ -311,7 +311,7 @@ def _regressions(run: Run, suite: SuiteSpec, cases: Sequence[CaseSummary]) -> Re
     """Compare the cases with those of the baseline, which count as they were recorded."""
     if not compares_cases(run, suite.gates):
         return None
-    outcomes = case_outcomes(run)
+    outcomes = case_outcomes(run, reads_effort=suite.gates.compare_efforts)
     digests = digests_of(outcomes)
     regressions = regressions_of(run, suite.gates, digests=digests, checks={})
     # People overruled some of their checks, so the recorded counts no longer apply.

@@ -1,5 +1,6 @@
 """Gates that compare a run with its baseline."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.check_counts import CheckCount, counts_text
 from evals_app.engine.statistics.comparison import CaseOutcome
+from evals_app.engine.statistics.effort import CaseEffort
 from evals_app.engine.verdicts.case_summary import Fact
-from evals_app.engine.verdicts.gates import MAX_NAMED, GateResult, Regressions
+from evals_app.engine.verdicts.gates import GateResult
+from evals_app.engine.verdicts.regressions import MAX_NAMED, Regressions
 from evals_app.engine.verdicts.run_summary import NOT_COMPARED, RunSummary, summarise_run
 from tests.engine.makers import make_suite
 
@@ -238,6 +241,54 @@ def test_a_suite_that_never_had_a_baseline_is_judged_by_its_other_rules(
     for gate in result.gates:
         assert (gate.passed, gate.is_applied, bool(gate.reason)) == (None, had_baseline, True)
     assert (NOT_COMPARED in result.notes) is not had_baseline
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "gates", "actual", "passed", "words"),
+    [
+        pytest.param([100, 200], [110, 220], {"max_p95_increase": 0.1}, 0.1, True, "", id="in it"),
+        pytest.param([100, 200], [90, 150], {"max_p95_increase": 0}, -0.25, True, "", id="faster"),
+        pytest.param(
+            [20, 20], [2000, 2000], {"max_p95_increase": 0.2}, 99, False, "2 cases", id="slower"
+        ),
+        pytest.param(
+            [100, 200], [100, None], {"max_p95_increase": 0.2}, 0, None, "1 case is", id="ungraded"
+        ),
+        pytest.param([], [100], {"max_p95_increase": 0.2}, None, None, "no reply", id="unknown"),
+        pytest.param([100], [150], {"max_cost_increase": 0.4}, 0.5, False, "1 case", id="dearer"),
+        pytest.param([100], [50], {"max_cost_increase": 0}, -0.5, True, "", id="cheaper"),
+        pytest.param([0], [50], {"max_cost_increase": 0}, None, None, "no costs", id="free before"),
+    ],
+)
+def test_times_and_costs_rise_over_the_cases_that_both_have(
+    base: list[int],
+    head: list[int | None],
+    gates: dict[str, float],
+    actual: float | None,
+    words: str,
+    *,
+    passed: bool | None,
+) -> None:
+    """A number is a case: the ms of its reply, and its cost in thousandths of a USD."""
+    before = {
+        str(n): outcome(str(n), "P", None, str(n))._replace(effort=CaseEffort((ms,), ms / 1000))
+        for n, ms in enumerate(base)
+    }
+    names = [*map(str, range(len(head))), "a slow new one"]
+    facts = [
+        Fact(name, Verdict.ERRORED)
+        if ms is None
+        else Fact(name, Verdict.PASSED, turn_ms=(ms,), cost_usd=Decimal(ms) / 1000)
+        for name, ms in zip(names, [*head, 9000], strict=True)
+    ]
+    known = Regressions("run 7", before, digests={name: name for name in names}, checks={})
+    spec = make_suite(gates=gates, run_rule="gates")
+
+    (gate,) = summarise_run(facts, suite=spec, regressions=known).gates
+
+    assert gate.actual == (None if actual is None else pytest.approx(actual))
+    assert gate.passed is passed
+    assert words in gate.reason
 
 
 def test_a_fall_without_a_baseline_is_unknown() -> None:

@@ -13,7 +13,7 @@ def outcomes(cases: dict[str, str], *, edited: str = "") -> dict[str, CaseOutcom
     for name, trials in cases.items():
         passed, failed, errored = map(trials.count, "PFE")
         verdict = Verdict.PASSED if passed > failed else Verdict.FAILED
-        digest = "new" if name in edited else "old"
+        digest = f"{name}, edited" if name in edited else name
         decided = verdict if passed + failed else Verdict.ERRORED
         made[name] = CaseOutcome(name, digest, decided, passed, failed, errored, None)
     return made

@@ -9,9 +9,11 @@ from django.contrib.auth.models import User
 from evals_app.admin.agents.copies import copy_suite
 from evals_app.library.baselines import set_baseline, unset_baseline
 from evals_app.models import GradeResult, Run, Suite, Turn
+from evals_app.reports.answers.comparison import headline
 from evals_app.runs.ending.cancel import cancel_run
 from evals_app.runs.ending.resume import resume_run
 from evals_app.runs.process.worker_loop import work
+from evals_app.runs.reading.compared_runs import compare_runs
 from evals_app.runs.reviews.reviewing import review_grade
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.rerun import rerun
@@ -112,6 +114,25 @@ def test_the_mean_score_is_compared_over_the_same_cases() -> None:
     (gate,) = finished(suite).summary["gates"]
 
     assert (gate["actual"], gate["passed"]) == (1.0, False)
+
+
+def test_replies_that_take_much_longer_than_in_the_baseline_fail_a_gate_and_are_said() -> None:
+    agent = make_agent(rules=[{"reply": "hello", "delay_ms": 20}])
+    suite = make_suite(GREETINGS, agent=agent, run_rule="gates", max_p95_increase=0.5)
+    base = finished(suite)
+    set_baseline(base)
+    agent.connection = {"rules": [{"reply": "hello", "delay_ms": 300}]}
+    agent.save()
+    suite.refresh_from_db()
+
+    slow = finished(suite)
+    (head,) = compare_runs([base.pk, slow.pk]).heads
+
+    (gate,) = slow.summary["gates"]
+    assert (gate["name"], gate["passed"], slow.verdict) == ("max_p95_increase", False, "failed")
+    assert gate["actual"] > 2
+    assert f"with run {base.pk}" in gate["reason"]
+    assert "times as long." in headline(head.cases)
 
 
 def test_a_chosen_baseline_lets_no_case_get_worse_whatever_the_suite_says() -> None:
