@@ -1,14 +1,17 @@
 """The differences between an object and what a file would make of it, key by key."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import Any
 
 from pydantic import BaseModel
 
 from evals_app.formats.reading.problems import Loc, keys_text, value_text
 
-# By these the entries of lists are known; others are known by their position.
+# By these the entries of lists are known; others are known by what they contain.
 _NAMES = ("name", "ref", "id", "slug", "model")
 # Where names are prose: a case “Forgot password” contains no secret.
 _NAMED_FREELY = (("cases",), ("entities",), ("chunks",))
@@ -50,7 +53,7 @@ def _compare(before: Any, after: Any, loc: Loc) -> Iterator[KeyDifference]:
         for key, left, right in _pairs(before, after):
             yield from _compare(*_fill_missing(left, right), (*loc, key))
     elif isinstance(before, list) and isinstance(after, list):
-        for key, left, right in _pairs(_by_name(before), _by_name(after)):
+        for key, left, right in _entries(before, after):
             yield from _compare(left, right, (*loc, key))
     elif before != after or isinstance(before, bool) != isinstance(after, bool):
         left, right = _at_difference(before, after)
@@ -83,13 +86,36 @@ def _at_difference(before: object, after: object) -> tuple[Any, Any]:
     return f"… {before[cut:]}", f"… {after[cut:]}"
 
 
-def _by_name(entries: list[Any]) -> dict[str | int, Any]:
-    """Return entries by their name, if all have one and no two the same; else by position."""
+def _entries(before: list[Any], after: list[Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Return entries that may differ, matched by their names, or else by their content and order."""
+    old, new = _by_name(before), _by_name(after)
+    if old is None or new is None:
+        yield from _in_order(before, after)
+    else:
+        yield from _pairs(old, new)
+
+
+def _by_name(entries: list[Any]) -> dict[str, Any] | None:
+    """Return entries by their name; None unless all have one, and no two the same."""
     for key in _NAMES:
         names = [entry.get(key) if isinstance(entry, dict) else None for entry in entries]
         if all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
             return dict(zip(names, entries, strict=True))  # type: ignore[arg-type]
-    return dict(enumerate(entries))
+    return None
+
+
+def _in_order(before: list[Any], after: list[Any]) -> Iterator[tuple[int, Any, Any]]:
+    """Return the entries between those that both lists have, each with its position."""
+    a, b = ([json.dumps(entry, sort_keys=True) for entry in side] for side in (before, after))
+    for kind, i, end_i, j, end_j in SequenceMatcher(a=a, b=b, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        for left, right in zip_longest(range(i, end_i), range(j, end_j)):
+            yield (
+                left if right is None else right,
+                _NOTHING if left is None else before[left],
+                _NOTHING if right is None else after[right],
+            )
 
 
 def _text(value: object, loc: Loc) -> str:

@@ -44,6 +44,30 @@ def test_each_difference_is_reported_by_its_keys(
     assert changes(suite(), after) == [expected]
 
 
+def turns(*texts: str) -> dict[str, Any]:
+    return {"name": "a", "turns": [{"user": text} for text in texts]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param("b c", "a b c", [("cases.a.turns[0]", "", "(1 key)")], id="one more in front"),
+        pytest.param("a b c", "b c", [("cases.a.turns[0]", "(1 key)", "")], id="the first removed"),
+        pytest.param("a b c", "a x c", [("cases.a.turns[1].user", '"b"', '"x"')], id="one edited"),
+        pytest.param(
+            "a b",
+            "b a",
+            [("cases.a.turns[0]", "", "(1 key)"), ("cases.a.turns[1]", "(1 key)", "")],
+            id="moved",
+        ),
+    ],
+)
+def test_entries_without_names_are_matched_by_what_they_contain(
+    before: str, after: str, expected: list[tuple[str, str, str]]
+) -> None:
+    assert changes(suite(turns(*before.split())), suite(turns(*after.split()))) == expected
+
+
 def test_a_removed_case_and_a_default_that_comes_back_have_no_value_after() -> None:
     before = suite(CASE, {"name": "b c", "turns": [{"user": "x"}]}, trials=3)
 
