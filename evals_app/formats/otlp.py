@@ -68,6 +68,7 @@ def _from_protobuf(body: bytes) -> ExportTraceServiceRequest:
 def _from_json(body: bytes) -> ExportTraceServiceRequest:
     try:
         data = json.loads(body)
+        json.dumps(data, ensure_ascii=False).encode()  # half a surrogate pair breaks Protobuf
         for span in _spans_in(data):
             for name in _IDS:
                 if isinstance(span.get(name), str):

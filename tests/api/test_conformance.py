@@ -42,13 +42,8 @@ CONFIG = {
 
 
 @pytest.fixture
-def site(settings: Any) -> Iterator[Any]:
+def site(no_limits: None) -> Iterator[Any]:
     """The site in this process and in the transaction of the test, without limits of requests."""
-    rates = settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]
-    settings.REST_FRAMEWORK = {
-        **settings.REST_FRAMEWORK,
-        "DEFAULT_THROTTLE_RATES": dict.fromkeys(rates),
-    }
     moments = (request_started, request_finished)
     for moment in moments:  # as Django's own test client does
         moment.disconnect(close_old_connections)

@@ -16,7 +16,7 @@ from tests.api.clients import make_client, start_talks
 from tests.library.written import EVERYTHING
 from tests.makers import make_execution, make_run
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_limits")]
 
 HUGE = 10**30
 TEXTS = [

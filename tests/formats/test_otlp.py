@@ -112,6 +112,7 @@ def test_a_span_that_failed_says_why(ending: dict[str, Any], error: str | None) 
         b"[]",
         b"{",
         b'{"resourceSpans": [7]}',
+        b'{"\\ud800": 1}',
         b'{"resourceSpans": 7}',
         in_json(SPAN | {"traceId": "not hexadecimal"}),
         in_json(SPAN | {"startTimeUnixNano": "soon"}),

@@ -1,0 +1,197 @@
+"""Every address that takes JSON answers a wrong body with a refusal, whatever is wrong in it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from random import Random
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from evals_app.library.importing.file_import import import_files
+from evals_app.models import Case, Delivery, Settlement, Suite, Webhook
+from evals_app.runs.retests.candidates import plan_settlement
+from evals_app.runs.retests.rounds import start_settlement
+from tests.api.clients import make_client
+from tests.api.test_hostile import HUGE, VALUES, faults
+from tests.formats.test_otlp import SPAN
+from tests.library.written import AGENT, FIXTURE, JUDGE, PROVIDER, SUITE
+from tests.runs.judged_runs import judged_run
+from tests.runs.settlements import rewrite
+from tests.runs.suites import finished
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.slow,
+    pytest.mark.usefixtures("no_limits"),
+]
+
+BENT = 40  # bodies of each operation with something wrong in one place
+JSON = "application/json"
+# What is no mapping, is too much, or cannot be stored.
+WHOLE = [
+    *(b"[]", b"null", b"0", b"true", b'"a"', b"", b"{", b"[{}]", b'{"": 1}', b"9" * 6000),
+    *(b'{"a": NaN}', b'{"a": 1e999}', b'{"a": "\\ud800"}', b'{"\\ud800": 1}', b"\xff\xfe"),
+    *(b"[" * 5000, b'{"a":' * 5000, b'{"a": 1, "a": 2}', b'{"a": "\\u0000"}'),
+]
+WRONG: list[Any] = [
+    *(*VALUES, -1.5, 2**31, 2**63),
+    *([None], [HUGE], [""], [{}], ["\ud800"], [1.5], [[[]]]),
+]
+
+
+@pytest.fixture
+def client() -> Any:
+    client: Any = make_client()
+    client.raise_request_exception = False  # what would be a 500 shall look like one
+    return client
+
+
+@pytest.fixture
+def known(client: Any) -> dict[str, Any]:
+    """Make one of everything that an address may name: its id or slug, by the noun before it."""
+    import_files([AGENT, JUDGE, FIXTURE, PROVIDER, SUITE])
+    base = judged_run("hello", "rude")
+    head = finished(Suite.objects.get(slug="greetings"))
+    rewrite(head, {"case 1": (0, 1)})
+    execution = head.executions.filter(verdict="failed")[0]
+    hook = Webhook.objects.create(name="Team", url="https://hooks.example.org/x")
+    settlement = start_settlement(plan_settlement(base, head, with_better=False))
+    assert isinstance(settlement, Settlement)
+    post = partial(client.post, format="json")
+    post(f"/api/settlements/{settlement.pk}/cancel/")  # so that another one can begin
+    schedule = post("/api/schedules/", {"suites": ["greetings"]}).json()["id"]
+    return {
+        "runs": head.pk,
+        "base": base.pk,
+        "executions": execution.pk,
+        "grade": execution.grades.all()[0].pk,
+        "suites": "greetings",
+        "cases": Case.objects.filter(suite__slug="greetings")[0].pk,
+        "agents": "shop",
+        "fixtures": "orders",
+        "providers": "proxy",
+        "schedules": schedule,
+        "webhooks": hook.pk,
+        "deliveries": Delivery.objects.create(webhook=hook, run=head).pk,
+        "settlements": settlement.pk,
+    }
+
+
+def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a body that is accepted, by the operation that takes it."""
+
+    def written(path: str) -> Any:
+        return client.get(path).json()
+
+    settling = {"base": known["base"], "head": known["runs"], "max_cost_usd": 1}
+    starting = {"suite": "greetings", "cases": ["case"], "trials": 1, "max_cost_usd": 1}
+    regrading = {"suite": "current", "cases": ["case 1"], "trials": 1, "max_cost_usd": 1}
+    scheduling = {"suites": ["greetings"], "at": "02:00", "frequency": "daily", "trials": 1}
+    hook = {"name": "Team", "url": "https://hooks.example.org/y", "suites": ["greetings"]}
+    case = written(f"/api/suites/greetings/cases/{known['cases']}/")
+    files = [{"path": file.path, "content": file.content.decode()} for file in (AGENT, JUDGE)]
+    review = {"kind": "verdict", "grade": known["grade"], "passed": True, "reason": "So."}
+    return {
+        "PUT /api/agents/{slug}/": written("/api/agents/shop/"),
+        "PUT /api/fixtures/{slug}/": written("/api/fixtures/orders/"),
+        "PUT /api/providers/{slug}/": written("/api/providers/proxy/"),
+        "PUT /api/suites/{slug}/": written("/api/suites/greetings/"),
+        "POST /api/suites/{slug}/cases/": case | {"name": "Another"},
+        "PUT /api/suites/{slug}/cases/{id}/": case,
+        "POST /api/import/": {"files": files},
+        "POST /api/executions/{id}/case/": {"name": "New", "suite": "greetings", "keys": []},
+        "POST /api/executions/{id}/reviews/": review,
+        "POST /api/otlp/v1/traces": {"resourceSpans": [{"scopeSpans": [{"spans": [SPAN]}]}]},
+        "POST /api/runs/": starting,
+        "POST /api/runs/forecast/": starting,
+        "POST /api/runs/{id}/baseline/": {"is_baseline": True},
+        "POST /api/runs/{id}/pin/": {"is_pinned": True},
+        "POST /api/runs/{id}/regrade/": regrading,
+        "POST /api/runs/{id}/regrade/forecast/": regrading,
+        "POST /api/runs/{id}/rerun/": {"only": "failed", "cases": ["case 2"]},
+        "POST /api/runs/{id}/resume/": {"max_cost_usd": 1},
+        "POST /api/runs/{id}/review-tasks/": {"count": 1, "people": [], "only_judged": True},
+        "POST /api/schedules/": scheduling,
+        "PUT /api/schedules/{id}/": scheduling,
+        "POST /api/settlements/": settling,
+        "POST /api/settlements/forecast/": settling,
+        "POST /api/webhooks/": hook,
+        "PUT /api/webhooks/{id}/": hook,
+    }
+
+
+# What the state of its run refuses, although nothing is wrong with the body.
+REFUSED = {"POST /api/runs/{id}/resume/": 422}
+
+
+def test_a_wrong_body_is_refused_by_every_operation(
+    client: Any, known: dict[str, Any], schema: Any
+) -> None:
+    bodies = valid_bodies(client, known)
+    operations = {
+        f"{method.upper()} {path}"
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+        if JSON in operation.get("requestBody", {}).get("content", {})
+    }
+    spans: Any = make_client("spans")
+    spans.raise_request_exception = False
+    clients = {"/api/otlp/v1/traces": spans}
+    complaints: list[str] = []
+
+    def answer(operation: str, content: bytes) -> Any:
+        method, _, path = operation.partition(" ")
+        asking = clients.get(path, client)
+        with transaction.atomic():
+            response = asking.generic(method, _filled(path, known), content, JSON)
+            transaction.set_rollback(True)
+        complaints.extend(faults(response, (operation, content)))
+        return response
+
+    assert bodies.keys() == operations
+    for operation, body in bodies.items():
+        status = answer(operation, json.dumps(body).encode()).status_code
+        assert status < 400 or status == REFUSED.get(operation), operation
+        for content in [*WHOLE, *(json.dumps(bent).encode() for bent in _bent(body))]:
+            answer(operation, content)
+
+    assert complaints == []
+
+
+def _filled(path: str, known: Mapping[str, Any]) -> str:
+    """Return a path with the ids of what is there."""
+    nouns = path.split("/")
+    return "/".join(
+        str(known[nouns[at - 1]]) if part.startswith("{") else part for at, part in enumerate(nouns)
+    )
+
+
+def _bent(body: Any) -> list[Any]:
+    """Return some of all bodies that have something else in one place, or nothing there."""
+    every = [
+        copy
+        for loc in _places(body)
+        for copy in (*(_with(body, loc, value) for value in WRONG), _with(body, loc))
+    ]
+    return Random(1).sample(every, min(BENT, len(every)))  # the same ones each time
+
+
+def _places(data: Any, loc: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    for step, inner in data.items() if isinstance(data, dict) else enumerate(data):
+        yield (*loc, step)
+        if isinstance(inner, dict | list):
+            yield from _places(inner, (*loc, step))
+
+
+def _with(data: Any, loc: tuple[Any, ...], *value: Any) -> Any:
+    """Return a copy with this value in a place, or without what is there."""
+    copy = data.copy()
+    if len(loc) > 1:
+        copy[loc[0]] = _with(data[loc[0]], loc[1:], *value)
+    elif value:
+        (copy[loc[0]],) = value
+    else:
+        del copy[loc[0]]
+    return copy
