@@ -106,14 +106,15 @@ def text_of(value: object) -> str:
 def rows_place(data: object, chosen: Collection[str] = ()) -> Loc | None:
     """Return the place of the rows of a data set: the one list of records that asks something.
 
-    Without one it is the one list of records that there is; `chosen` are keys that a person gave a
-    meaning. A mapping of records by their names, or of lists of the same length, is a list, too.
+    Without one it is the one list whose rows are wrapped, or the one list of records that there is;
+    `chosen` are keys that a person gave a meaning. A mapping of records by their names, or of lists
+    of the same length, is a list, too.
     """
     places = record_places(data)
     asking = [loc for loc, rows in places if _ask_something(rows, chosen)]
-    if len(asking) == 1 or (asking and asking[0] == ()):
-        return asking[0]
-    return places[0][0] if len(places) == 1 and not asking else None
+    wrapped = [loc for loc, rows in places if any(map(wrapper_of, rows[:_LOOKED_AT]))]
+    found = asking or wrapped or [loc for loc, _ in places]
+    return found[0] if len(found) == 1 or (asking and asking[0] == ()) else None
 
 
 def record_places(data: object) -> list[tuple[Loc, list[object]]]:

@@ -361,6 +361,16 @@ def test_of_several_lists_one_has_to_be_kept() -> None:
     assert all(f"`{key}`" in problem.message for key in ("train", "test"))
 
 
+def test_rows_of_a_viewer_are_told_from_the_list_of_their_columns() -> None:
+    features = [{"feature_idx": 0, "name": "text"}, {"feature_idx": 1, "name": "label"}]
+    rows = [{"row_idx": 0, "row": {"text": "A dull film.", "label": "negative"}}]
+    content = json.dumps({"features": features, "rows": rows}).encode()
+
+    asked = errors("films.json", content)
+
+    assert [problem.keys for problem in asked] == ["rows[0].row.text", "rows[0].row.label"]
+
+
 def test_yaml_stays_as_it_is_written() -> None:
     content = b"- question: yes\n  expected: no\n- question: Code?\n  expected: 007\n- question: Version?\n  expected: 1.10\n"  # fmt: skip
 
