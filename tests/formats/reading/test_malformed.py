@@ -1,29 +1,31 @@
 """Anything anywhere in files, ours and those of other systems: it is read, or refused with its place."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evals_app.formats.checking.references import ExistingObjects
-from evals_app.formats.dialect import Dialect
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.foreign.attached import fitting
 from evals_app.formats.importing import Imported, SourceData, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError
 from evals_app.formats.reading.yaml_source import read_yaml
+from evals_app.formats.tables.workbook_writing import write_workbook
 from tests.formats.agentura.projects import TALK
 from tests.formats.agentv.evals import BEFORE, NEXT
 from tests.formats.agentv.evals import NOW as AGENTV
-from tests.formats.anywhere import changed
+from tests.formats.anywhere import changed, spoilt
 from tests.formats.holodeck import projects as holodeck
 from tests.formats.openai_evals.saved import RIGHT, a_run, an_eval
 from tests.formats.openai_evals.test_criteria import asking, similarity
 from tests.formats.openai_evals.test_hosted import result
 from tests.formats.pydantic_evals.datasets import DATASET
+from tests.formats.tables.test_parquet import written as parquet
 from tests.formats.waza.evals import EVAL, TASK
 from tests.library.written import EVERYTHING, PROJECT, PROVIDER
 
@@ -215,6 +217,34 @@ DEEPEVAL: Any = [
     },
     {"scenario": "s", "expected_outcome": "o", "turns": [{"role": "user", "content": "Hi"}]},
 ]
+LOBU_FILE = """\
+[agents.my-agent]
+name = "A"
+dir = "c"
+providers = [{id = "gemini", model = "m", key = "k"}]
+[memory]
+"""
+SHOWN: Any = {
+    "features": [{"feature_idx": 0, "name": "question", "type": {"dtype": "string"}}],
+    "rows": [
+        {
+            "row_idx": 0,
+            "row": {
+                "question": "Who?",
+                "answers": {"text": ["Yo"], "answer_start": [1]},
+                "choices": {"text": ["Yo", "Yes"], "label": ["A", "B"]},
+                "must_not": ["No", "Bye"],
+            },
+            "truncated_cells": [],
+        }
+    ],
+}
+SEMICOLONS = """\
+Fall;Frage;Antwort;check;must contain;tags
+A;Wie lange?;5 Tage;;fünf;a,b
+B;Was?;12 %;number;["a", "b"];-
+;und?;ja;;;
+"""
 METRICS = (*(holodeck.NUMERIC, holodeck.EQUALITY, holodeck.GEVAL, holodeck.RAG, holodeck.BEFORE),)
 HOLODECK = {
     "whole": holodeck.WHOLE,
@@ -330,29 +360,47 @@ def test_whatever_a_file_holds_is_read_or_refused_with_its_place(
     assert is_data or all(problem.line > 0 for problem in problems)
 
 
-@pytest.mark.parametrize("dialect", [pytest.param(d, id=n) for n, d in DIALECTS.items()])
+# A small file of every kind that is read, by the name of its dialect or ending.
+FILES: dict[str, dict[str, bytes]] = {
+    **{
+        name: {path: text.encode() for path, text in dialect.sample}
+        for name, dialect in DIALECTS.items()
+    },
+    "toml": {"lobu.toml": LOBU_FILE.encode()},
+    "xlsx": {"refunds.xlsx": write_workbook([("Cases", [["user", "expected"], ["Hi", "12 %"]])])},
+    "parquet": {"refunds.parquet": parquet([{"question": "a", "answer": ["b"], "day": None}])},
+    "a viewer of data sets": {"rows.json": json.dumps(SHOWN, indent=1).encode()},
+    "UTF-16": {"fragen.csv": SEMICOLONS.encode("utf-16")},
+    "semicolons": {"fragen.csv": SEMICOLONS.encode()},
+}
+
+
+@pytest.mark.parametrize("files", [pytest.param(files, id=name) for name, files in FILES.items()])
+@settings(deadline=timedelta(seconds=5))
 @given(data=st.data())
 def test_a_file_that_is_cut_or_spoilt_is_read_or_refused(
-    dialect: Dialect, data: st.DataObject
+    files: dict[str, bytes], data: st.DataObject
 ) -> None:
-    path, text = data.draw(st.sampled_from(dialect.sample))
-    content = text.encode()
-    begin = data.draw(st.integers(0, len(content)))
-    end = data.draw(st.integers(begin, min(len(content), begin + 40)))
-    spoilt = data.draw(
-        st.sampled_from([b"", b"\t", b"\r", b": ", b'"', b"&a *a", b"- "]) | st.binary()
-    )
-    source = SourceFile(path, content[:begin] + spoilt + content[end:])
+    path = data.draw(st.sampled_from(sorted(files)))
+    content = data.draw(spoilt(files[path]))
+    files = {**files, path: content}
     try:
-        imported = read_files([source], agent="desk", known=KNOWN)
-        problems = [*imported.warnings, *imported.losses]
+        imported = read_files(
+            [SourceFile(*file) for file in files.items()],
+            agent="desk",
+            known=KNOWN,
+            find=files.get,
+            find_paths=lambda pattern: fitting(pattern, files),
+        )
+        problems = [*imported.warnings, *imported.losses, *imported.guesses]
     except FormatError as error:
         problems = error.problems
         assert problems
 
-    lines = source.content.count(b"\n") + 1
-    assert all(problem.path == path and problem.line <= lines + 1 for problem in problems)
     assert all(problem.message.strip() for problem in problems)
+    assert {problem.path for problem in problems} <= files.keys()
+    lines = content.count(b"\n") + content.count(b"\r") + 1
+    assert all(problem.line <= lines + 1 for problem in problems if problem.path == path)
 
 
 def _content(path: str, value: Any) -> bytes:
