@@ -1,13 +1,25 @@
-"""Rows as people write them for an agent that echoes, and the verdict that they mean."""
+"""Files as people write them for an agent that echoes, and what their author meant."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.formats.checking.references import ExistingObjects
+from evals_app.formats.foreign.shapes import TableChoices
+from evals_app.formats.importing import Imported, SourceFile, read_files
+from evals_app.formats.reading.problems import FormatError, Problem
 
 ECHO = "agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: '{{input}}'}]\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Echoed:
-    """A file: the verdicts of its cases, or the places that are refused; and where a line is said."""
+    """A file: the verdicts of its cases, or the places that are refused; and where a line is said.
+
+    `checks` are the types of checks of a file that needs a judge, so that it cannot be run here,
+    `chosen` what a person says about columns, `words` what a line has to say.
+    """
 
     about: str
     content: str
@@ -15,8 +27,29 @@ class Echoed:
     refused: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
     path: str = "rows.jsonl"
+    checks: tuple[str, ...] = ()
+    chosen: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    words: tuple[str, ...] = ()
+
+    def read(self) -> tuple[Imported | None, list[Problem]]:
+        """Return what the readers make of it, and everything that they say."""
+        files = [SourceFile("echo.agent.yaml", ECHO.encode())]
+        files.append(SourceFile(self.path, self.content.encode()))
+        known, tables = ExistingObjects(), TableChoices(self.chosen)
+        try:
+            read = read_files(files, known=known, agent="echo", tables=tables)
+        except FormatError as error:
+            return None, error.problems
+        return read, [*read.guesses, *read.warnings, *read.losses]
 
 
+def checks_of(suite: SuiteSpec) -> tuple[str, ...]:
+    """Return the types of checks of all turns, in their order."""
+    turns = (turn for case in suite.cases for turn in case.turns)
+    return tuple(check.type for turn in turns for check in suite.assertions_for(turn))
+
+
+LONG = [f"{'Questions of the support team ' * 3}about {topic}" for topic in ("bills", "bikes")]
 BANNED = """\
 prompts: ['{{q}}']
 providers: [echo]
@@ -142,5 +175,110 @@ FILES = (
         ("failed",),
         said=("B2",),
         path="rows.csv",
+    ),
+    Echoed(
+        "descriptions of good replies instead of replies",
+        '{"input": "/start", "expected": "Should greet by name"}\n'
+        '{"input": "Buy it", "expected": "Must not confirm without asking for a date"}',
+        checks=("llm_judge", "llm_judge"),
+        said=("[0].expected",),
+        words=("a description of a good reply (2 answers)",),
+    ),
+    Echoed(
+        "a case without a check, and a key that has no place",
+        '{"id": "a", "input": "x", "expected": "x", "owner": "Ann"}\n'
+        '{"id": "b", "input": "y", "owner": "Bo"}',
+        ("passed", "errored"),
+        said=("[1].id", "[0].owner"),
+        words=("It checks nothing", "It is left out (2 rows)"),
+    ),
+    Echoed(
+        "a key that a few rows have",
+        '{"input": "a", "expected": "a"}\n'
+        * 3
+        + '{"input": "b", "expected": "b", "expected_tone": "calm"}\n'
+        '{"input": "c", "expected": "c", "expected_tone": "warm"}',
+        ("passed",) * 5,
+        said=("[3].expected_tone",),
+        words=("(2 rows)",),
+    ),
+    Echoed(
+        "keys that a person gives a meaning",
+        '{"ticket": "my card fails", "category": "card"}',
+        ("passed",),
+        chosen={"ticket": "user", "category": "expected"},
+    ),
+    Echoed(
+        "a label that may be the answer",
+        '{"question": "Win a prize now", "label": "spam"}\n{"question": "Lunch?", "label": "ham"}',
+        refused=("[0].label",),
+    ),
+    Echoed(
+        "tools that may be what is offered",
+        '{"question": "Find my bill", "tools": ["find", "pay"], "expected": "bill"}',
+        refused=("[0].tools",),
+    ),
+    Echoed(
+        "replies of a run that failed",
+        '{"input": "How long?", "output": "Ten years!", "passed": false, "score": 0.1}',
+        refused=("[0].output",),
+        words=("earlier run",),
+    ),
+    Echoed(
+        "yes and no without quotes",
+        "- {input: 'Yes, always.', expected: yes}\n- {input: 'No, never.', expected: no}\n"
+        "- {input: 'No, never.', expected: yes}\n",
+        ("passed", "passed", "failed"),
+        said=("[0].expected",),
+        words=("a yes or no (3 answers)",),
+        path="rows.yaml",
+    ),
+    Echoed(
+        "a dash for nothing",
+        "question,expected,must not contain\nwait - or go,go,-\n",
+        ("passed",),
+        said=("C2",),
+        path="rows.csv",
+    ),
+    Echoed(
+        "an expected message of the assistant",
+        '{"input": "Is it Done?", "expected": [{"role": "assistant", "content": "Done"}]}\n'
+        '{"input": "Cancel it", "expected": [{"role": "assistant", "content": "Done"}]}',
+        ("passed", "failed"),
+        said=("[0].expected",),
+    ),
+    Echoed(
+        "the turns of one session",
+        "session,question,expected\n7,I lost it,lost\n7,yes please,sure\n8,Hello,Hello\n",
+        ("failed", "passed"),
+        path="talks.csv",
+    ),
+    Echoed(
+        "a list of turns as ADK has it",
+        '[{"query": "I lost it", "expected_tool_use": [], "reference": "Shall I help?"},'
+        ' {"query": "yes", "expected_tool_use": [{"tool_name": "send", "tool_input": {}}]}]',
+        checks=("tool_calls", "llm_judge", "tool_calls"),
+        words=("The 2 turns of this file are one conversation",),
+        path="talk.test.json",
+    ),
+    Echoed(
+        "checks that only forbid",
+        '{"input": "Say nothing.", "must_not_contain": "hunter2"}',
+        ("passed",),
+        words=("only forbid",),
+    ),
+    Echoed(
+        "rows with keys of their own",
+        '[{"id": 1, "history": [], "message_text": "Where is it?", "wanted_intent": "track"}]',
+        refused=("[0].message_text",),
+        words=("id, history, message_text, wanted_intent: which one is the question?",),
+        path="golden.json",
+    ),
+    Echoed(
+        "what a skill is expected to do",
+        '{"skill_name": "notes", "evals": [{"id": 1, "prompt": "Note this", "files": [],'
+        ' "expected_output": "A new line", "expectations": ["adds a line", "keeps the rest"]}]}',
+        checks=("llm_judge", "llm_judge"),
+        path="evals/evals.json",
     ),
 )
