@@ -52,7 +52,8 @@ _BY_CRITERION = ("a reply of which this is true", "a reply of which it is not tr
 class TextsShown:
     """How texts of a column are checked: answers of one kind, or all texts of a column of checks.
 
-    `passes` and `fails` are replies that were graded, or describe one where `is_described`.
+    `passes` and `fails` are replies that were graded, or describe one where `is_described`. `way` is
+    what a person chose, for an earlier file if it `is_kept`; empty: nothing.
     """
 
     kind: AnswerKind | None
@@ -62,13 +63,16 @@ class TextsShown:
     passes: str
     fails: str
     is_described: bool
+    way: str = ""
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnShown:
     """A column: `became` is the known header that it was taken for, empty if it is left out.
 
-    `nearest` is what a column that `is_asked` probably is.
+    `nearest` is what a column that `is_asked` probably is. `is_kept`: a person chose it for an earlier
+    file.
     """
 
     header: str
@@ -79,6 +83,7 @@ class ColumnShown:
     sample: str
     is_asked: bool = False
     nearest: str = ""
+    is_kept: bool = False
     texts: tuple[TextsShown, ...] = ()
 
 
@@ -94,13 +99,17 @@ class FirstRow:
 
 @dataclass(frozen=True, slots=True)
 class SheetShown:
-    """A sheet of cases as it was read; `header_row` is counted from 1."""
+    """A sheet of cases as it was read; `header_row` is counted from 1.
+
+    `has_kept_header`: that row has headers which a person chose for an earlier file.
+    """
 
     path: str
     name: str
     header_row: int
     rows: tuple[FirstRow, ...]
     columns: tuple[ColumnShown, ...]
+    has_kept_header: bool = False
 
 
 def map_table(table: Table, choices: TableChoices) -> list[SheetShown]:
@@ -145,11 +154,15 @@ def _map_sheet(sheet: Sheet) -> SheetShown:
                 sample=_show_text(next(iter(cells), "")),
                 is_asked=problem is not None,
                 nearest=problem.nearest if isinstance(problem, UnknownColumn) else "",
+                is_kept=sheet.chosen.is_kept(header),
                 texts=tuple(_texts(sheet, n, cells)),
             )
         )
     rows = tuple(_first_rows(sheet))
-    return SheetShown(sheet.table.path, sheet.name, sheet.header + 1, rows, tuple(columns))
+    return SheetShown(
+        *(sheet.table.path, sheet.name, sheet.header + 1, rows, tuple(columns)),
+        has_kept_header=sheet.has_kept_header,
+    )
 
 
 def _about(known: str) -> str:
@@ -204,7 +217,11 @@ def _answers(sheet: Sheet, cells: Sequence[str]) -> Iterator[TextsShown]:
         replies, is_described = _replies(checks, text, cells)
         name = sheet.answers.name(kind)
         how = WAYS.get(way, way) if way else NAMES[kind][1]
-        yield TextsShown(kind, name, len(places), how, *replies, is_described=is_described)
+        yield TextsShown(
+            *(kind, name, len(places), how, *replies, is_described),
+            way=way,
+            is_kept=kind in sheet.answers.kept,
+        )
 
 
 def _replies(

@@ -19,7 +19,12 @@ from evals_app.formats.foreign.shapes import TableChoices
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.table_mapping import SheetShown, way_choices
 from evals_app.formats.tables.answers import NAMES
-from evals_app.formats.tables.chosen import IGNORED, AnswerGuess, UnknownColumn
+from evals_app.formats.tables.chosen import (
+    IGNORED,
+    AnswerGuess,
+    ColumnChoices,
+    UnknownColumn,
+)
 from evals_app.formats.tables.columns import param_column
 from evals_app.formats.tables.guide import ABOUT, ABOUT_PARAM
 from evals_app.formats.tables.separated import is_pasted_table
@@ -127,13 +132,14 @@ class OfferedChoices:
 
     `kinds` are the kinds of expected answers, each with how it is usually compared, `beside` those
     that no sheet shows, with how many there are; `header_row` is the row of the headers where there is
-    one sheet.
+    one sheet. `kept` are the ways to compare that were chosen for an earlier file, by kind.
     """
 
     columns: tuple[OfferedColumn, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     beside: Mapping[str, str] = field(default_factory=dict)
     header_row: int | None = None
+    kept: Mapping[str, str] = field(default_factory=dict)
 
 
 def offer_choices(
@@ -160,13 +166,14 @@ def offer_choices(
         )
     for header, meaning in chosen.columns.items():
         columns.setdefault(header, OfferedColumn(header, meaning))
-    kinds: dict[str, str] = {
-        texts.kind: NAMES[texts.kind][1]
+    shown = {
+        texts.kind: texts
         for sheet in sheets
         for column in sheet.columns
         for texts in column.texts
         if texts.kind
     }
+    kinds: dict[str, str] = {kind: NAMES[kind][1] for kind in shown}
     beside = {guess.kind: guess for guess in guesses if guess.kind not in kinds}
     row = sheets[0].header_row if len(sheets) == 1 else chosen.header_row
     return OfferedChoices(
@@ -174,6 +181,7 @@ def offer_choices(
         kinds | {kind: NAMES[kind][1] for kind in beside},
         {kind: f"{guess.name} ({guess.rows:,})" for kind, guess in beside.items()},
         row,
+        {kind: texts.way for kind, texts in shown.items() if texts.is_kept},
     )
 
 
@@ -202,7 +210,7 @@ class ColumnsForm(forms.Form):
                 choices=[("", f"{usual[:1].upper()}{usual[1:]} (usual)"), *way_choices()],
                 required=False,
                 label=f"{offered.beside.get(kind, kind)}: how it is compared",
-                initial=chosen.checks.get(kind, ""),
+                initial=chosen.checks.get(kind, offered.kept.get(kind, "")),
                 widget=UnfoldAdminSelectWidget,
             )
         if offered.header_row:
@@ -229,18 +237,16 @@ class ColumnsForm(forms.Form):
             if column.is_asked or column.header in columns or choice != column.became:
                 columns[column.header] = choice
         for name, kind in self._sent_of(self._kinds):
-            checks[kind] = self.cleaned_data[name]
-        given = {kind: way for kind, way in checks.items() if way}
-        return replace(self._chosen, columns=columns, checks=given)
+            way = self.cleaned_data[name]
+            if kind in checks or way != self._offered.kept.get(kind, ""):
+                checks[kind] = way
+        return replace(self._chosen, columns=columns, checks=checks)
 
     def kept_headers(self) -> list[str]:
         """Return the columns that are what was chosen for an earlier file."""
+        chosen = ColumnChoices(self._chosen)
         headers = [column.header for column in self._columns.values()]
-        return [
-            header
-            for header in headers
-            if header in self._chosen.kept and header not in self._chosen.columns
-        ]
+        return list(filter(chosen.is_kept, headers))
 
     def _sent_of(self, names: Mapping[str, _T]) -> Iterator[tuple[str, _T]]:
         return ((name, item) for name, item in names.items() if self.add_prefix(name) in self.data)

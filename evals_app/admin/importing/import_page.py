@@ -27,11 +27,17 @@ from evals_app.admin.importing.import_forms import (
     offer_choices,
 )
 from evals_app.admin.importing.import_preview import Preview, preview
+from evals_app.admin.importing.kept_choices import (
+    forget_choices,
+    keep_choices,
+    kept_choices,
+    kept_in_words,
+)
 from evals_app.admin.kit.pages import page_context
 from evals_app.admin.kit.permissions import refused_upload
 from evals_app.engine.specs.files import media_type
 from evals_app.formats.dialects import DIALECTS
-from evals_app.formats.foreign.shapes import NO_CHOICES, TableChoices
+from evals_app.formats.foreign.shapes import NO_CHOICES, KeptChoices, TableChoices
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.reading.parsed_file import MAX_BYTES
 from evals_app.formats.reading.problems import FormatError, Problem
@@ -60,8 +66,6 @@ _LISTS = {
     "entity type": "fixtures_app_entitytype",
 }
 _KEPT_S = 24 * 3600
-_COLUMNS = "columns_of_tables"  # what a person chose, in their session
-_MAX_COLUMNS = 500
 _WRITING_FIXTURES = ("fixtures_app.add_fixture", "fixtures_app.change_fixture")
 _MAX_FAULTS = 5  # of cells of a sheet
 _NO_FILE = Problem("", 0, 0, "", "", "Choose at least one file, or paste text.")
@@ -147,7 +151,7 @@ def import_page(request: HttpRequest) -> HttpResponse:
         upload = unpack(_posted_files(request, form))
     except FormatError as error:
         return page.show(form, looked=preview(error, {}))
-    tables = TableChoices(kept=request.session.get(_COLUMNS, {}))
+    tables = TableChoices(kept=kept_choices(request.session))
     slug = agent.slug if agent else None
     return page.look(form, CheckedFiles(upload, slug, tables=tables, as_one_suite=is_one))
 
@@ -187,8 +191,13 @@ class _Page:
     def form(self, agent: str | None = None) -> ImportForm:
         return ImportForm(self.rights, initial={"agent": agent})
 
-    def look(self, form: ImportForm, checked: CheckedFiles, *, note: str = "") -> HttpResponse:
-        """Show what an import would do, and keep the files for it."""
+    def look(
+        self, form: ImportForm, checked: CheckedFiles, *, note: str = "", keeps: bool = False
+    ) -> HttpResponse:
+        """Show what an import would do, and keep the files for it.
+
+        `keeps`: what is chosen for tables is kept for other files.
+        """
         outcome: ImportReport | FormatError
         try:
             outcome = checked.carry_out(rights=self.rights, dry_run=True)
@@ -198,6 +207,8 @@ class _Page:
         except PermissionDenied as error:
             return self.show(form, note=str(error))
         looked = preview(outcome, checked.contents, checked.tables)
+        if keeps:
+            keep_choices(self.request.session, checked.tables, looked.sheets)
         offered = offer_choices(*(looked.sheets, looked.unknown, looked.answers, checked.tables))
         checked = replace(checked, offered=offered)
         columns = checked.columns_form()
@@ -215,14 +226,12 @@ class _Page:
         """Check the kept files again, with the choices for their columns."""
         answer = checked.columns_form(self.request.POST)
         tables = answer.choices() if answer.is_valid() else checked.tables
-        kept = {**self.request.session.get(_COLUMNS, {}), **tables.columns}
-        self.request.session[_COLUMNS] = dict([*kept.items()][-_MAX_COLUMNS:])
-        return self.look(self.form(checked.agent), replace(checked, tables=tables))
+        return self.look(self.form(checked.agent), replace(checked, tables=tables), keeps=True)
 
     def forget_columns(self, checked: CheckedFiles) -> HttpResponse:
         """Check the kept files again, without the choices for earlier ones."""
-        self.request.session.pop(_COLUMNS, None)
-        tables = replace(checked.tables, kept={})
+        forget_choices(self.request.session)
+        tables = replace(checked.tables, kept=KeptChoices())
         return self.look(self.form(checked.agent), replace(checked, tables=tables))
 
     def import_kept(self, checked: CheckedFiles) -> HttpResponse:
@@ -274,7 +283,9 @@ class _Page:
             "looked": looked,
             "columns": columns if columns and columns.fields else None,
             "sheets": show_sheets(looked.sheets, columns) if looked and columns else (),
-            "kept_headers": columns.kept_headers() if columns else (),
+            "kept": kept_in_words(looked.sheets, columns.kept_headers())
+            if looked and columns
+            else (),
             "other_columns": columns.fields_beside(looked.sheets) if looked and columns else (),
             "asked": MissingAgentForm(self.rights) if looked and looked.asks else None,
             "note": note,

@@ -52,19 +52,32 @@ class Foreign(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class KeptChoices:
+    """What a person chose for earlier tables: it counts where a file has the same headers.
+
+    `columns` says by header what each column is, `checks` by the header of the expected answers and
+    by kind of answer how they are compared, `headers` are rows of headers, the newest last.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    checks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    headers: Sequence[Sequence[str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TableChoices:
     """What a person chose for tables.
 
     `columns` says by header which known column each is, or nothing for one that is ignored; `checks`
-    by kind of answer how expected answers are compared, under an empty name for all other kinds;
-    `header_row` the row of the headers, counted from 1. `kept` are columns chosen for earlier files:
-    they count where a file has these headers and nothing else is chosen.
+    by kind of answer how expected answers are compared, under an empty name for all other kinds, and
+    nothing for the usual way; `header_row` the row of the headers, counted from 1. `kept` counts where
+    nothing else is chosen.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     checks: Mapping[str, str] = field(default_factory=dict)
     header_row: int | None = None
-    kept: Mapping[str, str] = field(default_factory=dict)
+    kept: KeptChoices = KeptChoices()
 
 
 NO_CHOICES = TableChoices()

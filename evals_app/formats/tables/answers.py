@@ -133,11 +133,13 @@ class AnswerChecks:
     """Chooses the checks of a sheet's expected answers, and counts the kinds that it met.
 
     `chosen` are the ways that a person chose, by kind; that under an empty name is for all others.
+    `kept` are the kinds of those that they chose for an earlier file.
     """
 
     chosen: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     labels: frozenset[str] = frozenset()
     met: dict[AnswerKind, list[tuple[int, int]]] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
 
     def checks_for(self, text: str, place: tuple[int, int] | None = None) -> list[Json]:
         """Return the checks that compare an answer; `place` is its row and column."""

@@ -79,7 +79,7 @@ def read_cases(sheet: Sheet, *, compares: bool) -> list[Json]:
     begun: dict[str, int] = {}
     column = _name_column(sheet)
     sheet.names = column or 0
-    sheet.answers = AnswerChecks(sheet.chosen.given.checks, labels_in(_answers(sheet)))
+    sheet.answers = _answer_checks_of(sheet)
     first = 0
     for row in sheet.filled_rows():
         name = None if column is None else sheet.value(row, column, NAME.read)
@@ -120,6 +120,13 @@ def take_common_check(sheet: Sheet, cases: Sequence[Json]) -> list[Json]:
                     del turn["assertions"]
             return [dict(COMPARING[n])]
     return []
+
+
+def _answer_checks_of(sheet: Sheet) -> AnswerChecks:
+    n = sheet.column("expected")
+    kept = {} if n is None else sheet.chosen.kept_checks(sheet.headers[n])
+    ways = {**kept, **sheet.chosen.given.checks}
+    return AnswerChecks(ways, labels_in(_answers(sheet)), kept=frozenset(kept))
 
 
 def _answers(sheet: Sheet) -> list[str]:

@@ -1,6 +1,6 @@
 """What a person chooses for columns: that one is ignored, or which known column it is."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evals_app.formats.foreign.shapes import NO_CHOICES, TableChoices
@@ -87,22 +87,43 @@ class ColumnChoices:
     given: TableChoices = NO_CHOICES
     seen: dict[str, str] = field(default_factory=dict)
     _meanings: dict[str, str] = field(init=False)
+    _own: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        chosen = [*self.given.kept.items(), *self.given.columns.items()]
-        self._meanings = {_key(header): meaning for header, meaning in chosen}
+        chosen = [*self.given.kept.columns.items(), *self.given.columns.items()]
+        self._meanings = {header_key(header): meaning for header, meaning in chosen}
+        self._own = frozenset(map(header_key, self.given.columns))
 
     def of(self, header: str) -> str | None:
         """Return the choice for a column: a known header or `IGNORED`; None without a choice."""
         if not self._meanings:
             return None
-        self.seen.setdefault(_key(header), header)
-        return self._meanings.get(_key(header))
+        self.seen.setdefault(header_key(header), header)
+        return self._meanings.get(header_key(header))
+
+    def is_kept(self, header: str) -> bool:
+        """Whether the choice for a column was made for an earlier file."""
+        return header_key(header) in self._meanings.keys() - self._own
+
+    def kept_checks(self, header: str) -> dict[str, str]:
+        """Return the ways to compare that were chosen for earlier answers below this header, by kind."""
+        kept = {header_key(known): ways for known, ways in self.given.kept.checks.items()}
+        ways = kept.get(header_key(header), {})
+        return {kind: way for kind, way in ways.items() if kind not in self.given.checks}
+
+    def kept_header(self, rows: Mapping[int, Sequence[str]]) -> int | None:
+        """Return which row has all texts of headers that were chosen earlier; None: none has."""
+        texts = {n: set(map(header_key, row)) for n, row in rows.items()}
+        for headers in reversed(self.given.kept.headers):
+            wanted = set(map(header_key, headers))
+            if found := [n for n, seen in texts.items() if wanted and wanted <= seen]:
+                return found[0]
+        return None
 
     def problems(self, path: str) -> Iterator[Problem]:
         """Report choices of columns that no table has, and of known columns that do not exist."""
         for header, meaning in self.given.columns.items():
-            if _key(header) not in self.seen:
+            if header_key(header) not in self.seen:
                 message = f"No table has a column {header!r}.{near(header, self.seen.values())}"
                 yield Problem(path, 0, 0, "", "", message)
             is_known = column_of(meaning) or plain(meaning) in MESSAGES
@@ -112,6 +133,6 @@ class ColumnChoices:
                 yield Problem(path, 0, 0, "", "", message)
 
 
-def _key(header: str) -> str:
+def header_key(header: str) -> str:
     """Write a header in one way, whatever its case and spaces."""
     return " ".join(header.split()).casefold()

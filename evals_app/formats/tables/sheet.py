@@ -83,7 +83,7 @@ class Sheet:
     `turns` are the rows of turns, `begins` which of them begin a case, `notes` the columns of what
     each says. `with_keys` says which cells contain data with keys, `guessed` are the turns
     whose only checks were chosen by the kind of their answer. `chosen` is what a person chose for
-    columns.
+    columns; `has_kept_header`: the header is one that they chose for an earlier file.
     """
 
     table: Table
@@ -91,6 +91,7 @@ class Sheet:
     chosen: ColumnChoices = field(default_factory=ColumnChoices)
     answers: AnswerChecks = field(default_factory=AnswerChecks)
     header: int = 0
+    has_kept_header: bool = False
     columns: dict[int, AnyColumn] = field(default_factory=dict)
     left_out: set[int] = field(default_factory=set)  # columns of which all is said
     problems: list[Problem] = field(default_factory=list)
@@ -136,6 +137,9 @@ class Sheet:
         filled = [row for row in range(len(self.rows)) if not self.is_blank(row)][:TITLES]
         if row := self.chosen.given.header_row:
             return min(row, len(self.rows)) - 1 if self.rows else 0
+        if (kept := self.chosen.kept_header({row: self.rows[row] for row in filled})) is not None:
+            self.has_kept_header = True
+            return kept
         known = {row: list(map(self._meaning, self.rows[row])) for row in filled}
         asks = (row for row in filled if any(map(_is_user, known[row])))
         most = max(filled, key=lambda row: sum(map(bool, known[row])), default=0)

@@ -287,6 +287,30 @@ def test_choices_are_kept_for_the_next_file_with_these_headers_and_forgotten_on_
     assert check(admin_client, {"a.csv": UNKNOWN}, agent="echo").token == ""
 
 
+def test_ways_to_compare_and_the_row_of_the_headers_are_kept_too(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    table = b"question,answer\nFrage,Antwort\nHi,Hello\n"
+    page = check(admin_client, {"a.csv": table}, agent="echo").choose_columns(header_row="2")
+    page.choose_columns(kind0="exact match", header_row="2")
+
+    mended = check(admin_client, {"b.csv": b"Title,\n" + table}, agent="echo")
+
+    assert "the row of the headers, how “short answer” is compared" in mended.text
+    assert '<option value="exact match" selected>' in mended.html
+    usual = mended.choose_columns(kind0="", header_row="3")
+    assert "how “short answer”" not in usual.text
+    assert '<option value="exact match" selected>' not in usual.html
+    usual.press_import()
+    assert Suite.objects.get().cases.get().turns.get().user == "Hi"
+    last = check(admin_client, {"c.csv": table}, agent="echo")
+    assert "the row of the headers" in last.text
+    assert "how “short answer”" not in last.text
+    token = re.search(r'name="forget" value="(\w+)"', last.html)
+    forgotten = Page(admin_client, admin_client.post(URL, {"forget": token[1] if token else ""}))
+    assert "2 cases for the agent echo" in forgotten.text
+    assert "earlier file" not in check(admin_client, {"a.csv": table}, agent="echo").text
+
+
 def test_a_choice_on_the_page_beats_a_kept_one(admin_client: Client) -> None:
     check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
     check(admin_client, {"a.csv": UNKNOWN}).choose_columns(column0="user", column1="")

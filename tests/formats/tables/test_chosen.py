@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evals_app.formats.checking.references import ExistingObjects
-from evals_app.formats.foreign.shapes import TableChoices
+from evals_app.formats.foreign.shapes import KeptChoices, TableChoices
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.formats.tables.chosen import IGNORED, UnknownColumn, read_choices
@@ -139,3 +139,56 @@ def test_unknown_kinds_and_ways_are_refused(word: str, near: str) -> None:
 def test_words_that_choose_nothing_are_refused(ignored: list[str], mapped: list[str]) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         read_choices(ignored, mapped)
+
+
+# What was chosen for an earlier file
+
+TITLED = "input,output\nFrage;\nQuestion,Answer\nhi,hello\n"
+EARLIER = KeptChoices(
+    columns={"owner": IGNORED},
+    checks={"answer": {"short": "exact match"}},
+    headers=[["Input", "output"], ["question", "ANSWER "]],
+)
+
+
+def read_again(content: str, **chosen: Any) -> Any:
+    file = SourceFile("cases.csv", content.encode())
+    tables = TableChoices(**{"kept": EARLIER, **chosen})
+    (suite,) = read_files([file], known=KNOWN, agent="desk", tables=tables).suites
+    return suite.spec
+
+
+def checks(content: str, **chosen: Any) -> list[str]:
+    return [check.type for check in read_again(content, **chosen).checks()]
+
+
+@pytest.mark.parametrize("header", ["Answer", " ANSWER"])
+def test_a_way_to_compare_is_kept_for_answers_below_the_same_header(header: str) -> None:
+    assert checks(f"user,{header}\nhi,hello\n") == ["exact_match"]
+
+
+@pytest.mark.parametrize(
+    ("header", "chosen"),
+    [("Expected", {}), ("Answer", {"short": "fuzzy match 0.6"}), ("Answer", {"short": ""})],
+)
+def test_a_kept_way_does_not_count_for_others_or_if_another_is_chosen(
+    header: str, chosen: dict[str, str]
+) -> None:
+    assert checks(f"user,{header}\nhi,hello\n", checks=chosen) != ["exact_match"]
+
+
+@pytest.mark.parametrize(
+    ("content", "chosen", "message"),
+    [
+        pytest.param(TITLED, {}, "hi", id="newest"),
+        pytest.param("Title,\n" + TITLED, {}, "hi", id="another row"),
+        pytest.param(TITLED.replace("Answer", "Answer,Owner"), {}, "hi", id="one column more"),
+        pytest.param(TITLED, {"header_row": 1}, "Frage", id="another is chosen"),
+    ],
+)
+def test_rows_of_headers_are_kept_by_their_texts(
+    content: str, chosen: dict[str, Any], message: str
+) -> None:
+    cases = read_again(content.replace("Frage;", "Frage,"), **chosen).cases
+
+    assert cases[0].turns[0].user == message
