@@ -149,6 +149,8 @@ def test_no_folder_of_the_application_is_too_full_to_find_a_file_in() -> None:
         if "migrations" not in path.parts
     )
 
+    # Django looks for commands in this folder only; people know each file by its command.
+    del counts["evals_app/management/commands"]
     assert {folder: count for folder, count in counts.items() if count > MAX_FILES} == {}
 
 

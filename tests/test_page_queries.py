@@ -55,6 +55,12 @@ MORE = {
     "admin/evals_app/suite/<path:object_id>/delete/": 13,
     "admin/evals_app/run/<int:pk>/regrade/": 15,
     "api/export/": 17,
+    # These answer “May we ship?”, of which a comparison, retests and labels of judges are part.
+    "admin/evals_app/suite/<int:pk>/cases/": 16,
+    "admin/evals_app/suite/<int:pk>/check/": 17,
+    "admin/evals_app/suite/<path:object_id>/change/": 16,
+    "admin/evals_app/run/<int:pk>/live/": 14,
+    "admin/evals_app/run/<path:object_id>/change/": 16,
     # It asks once for each turn of its case.
     "admin/evals_app/execution/<int:pk>/checks/": 10 + MANY,
 }

@@ -368,6 +368,7 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/suites/": {"GET": ("read", "view_suite")},
     "api/suites/<slug:slug>/": written("suite", deleting="change_suite"),
     "api/suites/<slug:slug>/restore/": {"POST": ("author", "change_suite")},
+    "api/suites/<slug:slug>/decision/": {"GET": ("read", "view_run")},
     "api/suites/<slug:slug>/check/": {"GET": ("read", "view_suite")},
     "api/suites/<slug:slug>/cases/": {
         "GET": ("read", "view_case"),

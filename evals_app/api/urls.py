@@ -3,7 +3,7 @@
 from django.urls import path, re_path
 from rest_framework.views import APIView
 
-from evals_app.api import comparing, retests, schedules, spending, webhooks
+from evals_app.api import comparing, release, retests, schedules, spending, webhooks
 from evals_app.api.authored import attachments, case_making, cases, exports, imports, views
 from evals_app.api.reviews import calibration, review_tasks, review_views
 from evals_app.api.runs import history, reports, run_actions, run_views, traces
@@ -59,6 +59,7 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("suites/<slug:slug>/", views.OneSuite, "suite"),
     ("suites/<slug:slug>/restore/", views.RestoreSuite, "suite-restore"),
     ("suites/<slug:slug>/check/", views.CheckedSuite, "suite-check"),
+    ("suites/<slug:slug>/decision/", release.SuiteDecision, "suite-decision"),
     ("suites/<slug:slug>/cases/", cases.Cases, "cases"),
     ("suites/<slug:slug>/cases/<int:pk>/", cases.OneCase, "case"),
     ("suites/<slug:slug>/export/", exports.SuiteExport, "suite-export"),

@@ -12,7 +12,7 @@ from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.engine.verdicts.run_summary import RunVerdict
 from evals_app.library.importing.rights import Rights
 from evals_app.mcp.tool import Caller, PartOfAnswer, lines_of
-from evals_app.models import Execution, Run
+from evals_app.models import Execution, Run, Suite
 from evals_app.reports.answers.comparison import (
     case_change,
     checks_text,
@@ -50,7 +50,9 @@ from evals_app.runs.reading.compared_runs import changed_checks
 from evals_app.runs.reading.compared_runs import compare_runs as compare
 from evals_app.runs.reading.reports import results_of
 from evals_app.runs.reading.run_readers import execution_details, execution_rows, run_rows
+from evals_app.runs.release import release_of
 from evals_app.runs.starting.forecast import forecast
+from fixtures_app.ground.words import near
 
 MAX_RUNS = 50
 MAX_EXECUTIONS = 500
@@ -122,6 +124,23 @@ class TwoRuns(PartOfAnswer):
 
     base: RunId = Field(description="The run to compare with.")
     head: RunId = Field(description="The later run, which may be better or worse.")
+
+
+class ReleasedSuite(PartOfAnswer):
+    """The suite to answer about."""
+
+    suite: Slug
+
+
+def may_we_ship(_caller: Caller, given: ReleasedSuite) -> str:
+    """Answer whether what a suite tests may be shipped, with the reasons."""
+    suite = Suite.objects.select_related("baseline").filter(slug=given.suite).first()
+    if suite is None:
+        hint = near(given.suite, Suite.objects.values_list("slug", flat=True))
+        raise refused_at("suite", f"There is no suite {given.suite!r}.{hint}")
+    release = release_of(suite)
+    words = map(release.words, (*release.check.reasons, *release.check.notes))
+    return "\n".join([release.sentence, *(f"{sentence} {detail}" for sentence, detail in words)])
 
 
 def list_runs(_caller: Caller, given: FindRuns) -> str:

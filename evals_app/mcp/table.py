@@ -217,6 +217,16 @@ _TABLE = (
         results.compare_runs,
     ),
     Operation(
+        "may_we_ship",
+        "May we ship?",
+        "Answer Yes, No or Not yet about a suite, with the reasons: what got worse since the released"
+        " version, gates that are missed, what was not graded, whether the judge is trusted.",
+        results.ReleasedSuite,
+        {"suite": "refunds"},
+        _RUNS,
+        results.may_we_ship,
+    ),
+    Operation(
         "cancel_run",
         "Cancel a run",
         "Stop a run. Results that it already has are kept.",

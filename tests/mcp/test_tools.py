@@ -273,7 +273,8 @@ NEEDS: dict[str, tuple[str, set[str]]] = {
     "list_fixtures": ("read", {"fixtures_app.view_fixture"}),
     "read_fixture": ("read", {"fixtures_app.view_fixture", "fixtures_app.view_entitytype"}),
     **dict.fromkeys(
-        ("list_runs", "read_run", "forecast_run", "compare_runs"), ("read", {"evals_app.view_run"})
+        ("list_runs", "read_run", "forecast_run", "compare_runs", "may_we_ship"),
+        ("read", {"evals_app.view_run"}),
     ),
     "why_failed": ("read", {"evals_app.view_run", "evals_app.view_execution"}),
     **dict.fromkeys(("list_checks", "describe_check", "read_guide"), ("read", set())),

@@ -6,6 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
+from evals_app.admin.comparing.release_box import release_box
 from evals_app.admin.kit.pages import fragment_of, viewers_of
 from evals_app.admin.kit.presentation import has_scripted_judge, plural, run_badges
 from evals_app.admin.regrading.regrade_dialog import regrade_url
@@ -61,6 +62,7 @@ def live_context(request: HttpRequest, run: Run) -> dict[str, object]:
         return context | progress(run)
     return context | {
         **results(run),
+        "release": release_box(request, run.suite, run=run) if _counts(run) and run.suite else None,
         "people_note": people_note(run.reviewed),
         **results_context(run),
         "stopped": stopped_line(run),
@@ -72,6 +74,11 @@ def live_context(request: HttpRequest, run: Run) -> dict[str, object]:
         "retest_url": retest_url(request, run),
         "may_check_grades": may_check_grades(request, run),
     }
+
+
+def _counts(run: Run) -> bool:
+    """Whether a run says something about the version to ship; trial runs and retests do not."""
+    return not run.is_tryout and run.settlement_id is None and run.gradings == 1
 
 
 # Reports

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from evals_app.admin.agents.copies import copy_case
+from evals_app.admin.comparing.release_box import release_box
 from evals_app.admin.history.highlights import highlight_lists
 from evals_app.admin.history.suite_verdict import standing_text
 from evals_app.admin.history.trends import suite_trend
@@ -76,6 +77,7 @@ def suite_head(request: HttpRequest, suite: Any, *, tab: str) -> dict[str, objec
         "buttons": buttons,
         "menu": menu,
         "case_add_url": _add_url(request, suite),
+        "release": release_box(request, suite),
         **_schedules_of(request, suite),
         **(_results_of_note(suite) if request.user.has_perm("evals_app.view_run") else {}),
     }

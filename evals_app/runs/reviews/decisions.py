@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.record.grade import Grade, GradeStatus
 from evals_app.engine.record.trial import Cause, Trial, Verdict
-from evals_app.engine.statistics.comparison import digests_of
+from evals_app.engine.statistics.comparison import CaseOutcome, digests_of
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.case_summary import CaseSummary, outcome_of, summarise_case
 from evals_app.engine.verdicts.execution_verdict import Decision
@@ -202,11 +202,7 @@ def reviewed_run(run: Run) -> dict[str, object]:
         return {}
     suite = with_rules_of(run, _suite_of(run))
     names = set(rows.values_list("execution__case", flat=True))
-    facts = facts_of(run, cases=names, others=others)
-    cases = [
-        summarise_case(name, list(trials), min_pass_rate=suite.min_pass_rate)
-        for name, trials in groupby(facts, key=lambda fact: fact.case)
-    ]
+    cases = _cases_with_people(run, suite, names, others)
     counts, scores = _rest_of(run, names, min_pass_rate=suite.min_pass_rate)
     for case in cases:
         counts.add(case)
@@ -224,6 +220,37 @@ def reviewed_run(run: Run) -> dict[str, object]:
         "reviews": reviews.filter(kind__in=_COUNTED).count(),
         "overruled": len(others),
     }
+
+
+def outcomes_with_people(run: Run) -> dict[str, CaseOutcome]:
+    """Return the outcome of each case of a run that has ended, with the decisions of people."""
+    outcomes = case_outcomes(run)
+    if not run.reviewed:
+        return outcomes
+    rows = ReviewedVerdict.objects.filter(execution__run=run)
+    others = {
+        pk: (verdict, score) for pk, verdict, score in rows.values_list("pk", "verdict", "score")
+    }
+    names = set(rows.values_list("execution__case", flat=True))
+    suite = with_rules_of(run, _suite_of(run))
+    # People overruled some of their checks, so the recorded counts no longer apply.
+    decided = _cases_with_people(run, suite, names, others)
+    digests = digests_of(outcomes)
+    return outcomes | {case.name: outcome_of(case, digests, checks={}) for case in decided}
+
+
+def _cases_with_people(
+    run: Run,
+    suite: SuiteSpec,
+    names: Collection[str],
+    others: Mapping[int, tuple[str, float | None]],
+) -> list[CaseSummary]:
+    """Return the cases that people decided on; `others` are the verdicts of their executions."""
+    facts = facts_of(run, cases=names, others=others)
+    return [
+        summarise_case(name, list(trials), min_pass_rate=suite.min_pass_rate)
+        for name, trials in groupby(facts, key=lambda fact: fact.case)
+    ]
 
 
 _COUNTS = (

@@ -158,7 +158,7 @@ def test_the_page_shows_notes_and_why_a_gate_was_not_measured(admin_client: Clie
     text = admin_client.get(page_of(run)).content.decode()
 
     assert "Read this." in text
-    assert text.count("All turns failed.") == 1
+    assert text.count("All turns failed.") == 2  # in the answer, and beside the gate
 
 
 def test_the_page_shows_what_was_frozen(admin_client: Client) -> None:

@@ -1,0 +1,277 @@
+"""May we ship? The answer about a run of a suite, with its reasons: decided here and nowhere else."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from evals_app.engine.record.trial import Verdict
+from evals_app.engine.statistics.agreement import Agreement
+from evals_app.engine.statistics.comparison import (
+    BY_CHANCE_UNSEEN,
+    CaseOutcome,
+    CasePair,
+    ChangeKind,
+)
+from evals_app.engine.statistics.rates import fisher_exact
+from evals_app.engine.statistics.retest import Finding
+from evals_app.engine.verdicts.gates import GateResult
+
+MAX_NAMED = 20  # cases of a reason
+
+ReleaseAnswer = Literal["yes", "no", "not_yet"]
+_NO_LABELS = Agreement()
+
+
+class ReasonKind(StrEnum):
+    """Why the answer is what it is, the gravest first."""
+
+    # No
+    REALLY_WORSE = "really_worse"  # a retest found it
+    COLLAPSED = "collapsed"  # worse by more than chance explains, so no retest is needed
+    GATE_MISSED = "gate_missed"
+    CASES_FAILED = "cases_failed"  # where all cases must pass
+    NONE_PASSED = "none_passed"
+    # Not yet
+    NEVER_RUN = "never_run"
+    RUNNING = "running"
+    CUT_SHORT = "cut_short"  # it did not run all of its cases
+    PART_OF_SUITE = "part_of_suite"  # it was started with some of them
+    OTHER_AGENT = "other_agent"  # it tested another agent or model than the suite's
+    CHECKS_LOST = "checks_lost"  # on import
+    JUDGE_NOT_TRUSTED = "judge_not_trusted"
+    NOT_GRADED = "not_graded"
+    WORSE = "worse"
+    CHECK_WORSE = "check_worse"
+    GATE_UNDECIDED = "gate_undecided"
+    ONLY_MEASURED = "only_measured"
+    # Yes
+    NONE_REALLY_WORSE = "none_really_worse"
+    NONE_WORSE = "none_worse"
+    RELEASED = "released"  # it is the released version
+    FIRST_RUN = "first_run"
+    NONE_COMPARED = "none_compared"
+    # Beside the answer
+    ACCEPTED = "accepted"
+    LESS_OFTEN = "less_often"
+    UNSTEADY = "unsteady"
+    FAIL_AS_BEFORE = "fail_as_before"
+    NEW = "new"
+    REMOVED = "removed"
+    EDITED = "edited"
+    RENAMED = "renamed"
+
+
+_KINDS = list(ReasonKind)
+NO_KINDS = frozenset(_KINDS[: _KINDS.index(ReasonKind.NEVER_RUN)])
+NOT_YET_KINDS = frozenset(
+    _KINDS[_KINDS.index(ReasonKind.NEVER_RUN) : _KINDS.index(ReasonKind.NONE_REALLY_WORSE)]
+)
+# Both versions are known to differ, only not how certainly: a pipeline stops.
+_STOP = frozenset({ReasonKind.WORSE, ReasonKind.CHECK_WORSE})
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseReason:
+    """A reason with what it is about: `count` cases, the first of them in `cases`.
+
+    `total` is of how many; `gate` is set for reasons about gates.
+    """
+
+    kind: ReasonKind
+    count: int = 0
+    total: int = 0
+    cases: tuple[CasePair, ...] = ()
+    gate: GateResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseCheck:
+    """The answer, the reasons for it, the gravest first, and what is said beside it."""
+
+    answer: ReleaseAnswer
+    reasons: tuple[ReleaseReason, ...]
+    notes: tuple[ReleaseReason, ...] = ()
+    better: int = 0  # cases
+
+    @property
+    def exit_code(self) -> int:
+        """0: yes; 1: no, or something got worse; 3: undecided."""
+        if self.answer == "yes":
+            return 0
+        return 1 if self.answer == "no" or self.reasons[0].kind in _STOP else 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseFacts:
+    """What is known about a run, and its comparison with the released version.
+
+    `pairs` has all cases of both runs; without a released version only those of the run. `settled`
+    has what a retest found, by the name of the case; `accepted` are the names of cases whose failure
+    a person accepted. `obstacles` are reasons known without looking at cases: the run is of a part of
+    the suite, of another agent, and so on. `agreement` is that of the run's judges with people.
+    """
+
+    pairs: Sequence[CasePair]
+    has_base: bool
+    gates: Sequence[GateResult] = ()
+    all_must_pass: bool = True
+    allowed_worse: int = 0
+    settled: Mapping[str, Finding] = field(default_factory=dict)
+    accepted: Collection[str] = ()
+    obstacles: Sequence[ReleaseReason] = ()
+    is_released: bool = False
+    agreement: Agreement = _NO_LABELS
+
+
+def check_release(facts: ReleaseFacts) -> ReleaseCheck:
+    """Answer whether the version that a run tested may be shipped."""
+    if any(reason.kind in _NO_RESULT for reason in facts.obstacles):
+        return ReleaseCheck("not_yet", tuple(facts.obstacles))
+    if facts.is_released:
+        return ReleaseCheck("yes", (ReleaseReason(ReasonKind.RELEASED),))
+    found = _sort_cases(facts)
+    reasons = sorted(_reasons(facts, found), key=lambda reason: _KINDS.index(reason.kind))
+    notes = tuple(_reasons_about(found, _NOTES))
+    better = len(found.get(ChangeKind.BETTER, ()))
+    kinds = {reason.kind for reason in reasons}
+    if kinds & NO_KINDS:
+        return ReleaseCheck("no", tuple(reasons), notes, better)
+    if kinds:
+        return ReleaseCheck("not_yet", tuple(reasons), notes, better)
+    return ReleaseCheck("yes", (_why_yes(facts, found),), notes, better)
+
+
+_NO_RESULT = {ReasonKind.NEVER_RUN, ReasonKind.RUNNING}
+_Groups = dict[StrEnum, list[CasePair]]  # cases by reason, or by change
+_NOTES = (
+    *(ReasonKind.ACCEPTED, ReasonKind.LESS_OFTEN, ReasonKind.UNSTEADY, ReasonKind.FAIL_AS_BEFORE),
+    *(ReasonKind.NEW, ReasonKind.REMOVED, ReasonKind.EDITED, ReasonKind.RENAMED),
+)
+
+
+def _sort_cases(facts: ReleaseFacts) -> _Groups:
+    """Return the cases by what speaks for or against shipping them."""
+    groups: _Groups = {}
+    for pair in facts.pairs:
+        for kind in _kinds_of(pair, facts):
+            groups.setdefault(kind, []).append(pair)
+    return groups
+
+
+def _kinds_of(pair: CasePair, facts: ReleaseFacts) -> Iterator[StrEnum]:
+    """Return the reasons and notes that a case gives; none for one that passed as before."""
+    head = pair.head
+    if not facts.has_base:
+        if head is not None and head.verdict is Verdict.FAILED:
+            yield _unless_accepted(pair, facts, ReasonKind.CASES_FAILED)
+        return
+    change = pair.change
+    if change in _WHAT_CHANGED:
+        yield _WHAT_CHANGED[change]
+    if pair.base is not None and head is not None and pair.base.name != head.name:
+        yield ReasonKind.RENAMED
+    if change.is_worse:
+        yield _unless_accepted(pair, facts, _how_worse(pair, facts))
+    elif head is not None and head.verdict is Verdict.FAILED:
+        yield _unless_accepted(pair, facts, _FAILING.get(change, ReasonKind.FAIL_AS_BEFORE))
+    elif change is ChangeKind.FEWER:
+        yield ReasonKind.LESS_OFTEN
+    elif change is ChangeKind.BETTER:
+        yield ChangeKind.BETTER
+
+
+_WHAT_CHANGED = {
+    ChangeKind.NEW: ReasonKind.NEW,
+    ChangeKind.MISSING: ReasonKind.REMOVED,
+    ChangeKind.CHANGED: ReasonKind.EDITED,
+}
+# What a case that fails says if it did not get worse.
+_FAILING = {
+    ChangeKind.NEW: ReasonKind.CASES_FAILED,
+    ChangeKind.CHANGED: ReasonKind.CASES_FAILED,
+    ChangeKind.UNDECIDED: ReasonKind.CASES_FAILED,
+    ChangeKind.FLAKY: ReasonKind.UNSTEADY,
+}
+
+
+def _unless_accepted(pair: CasePair, facts: ReleaseFacts, kind: ReasonKind) -> ReasonKind:
+    return ReasonKind.ACCEPTED if pair.name in facts.accepted else kind
+
+
+def _how_worse(pair: CasePair, facts: ReleaseFacts) -> ReasonKind:
+    """Return how certain it is that a case got worse; `pair` is in both runs."""
+    finding = facts.settled.get(pair.name)
+    if finding is not None:
+        is_real = finding is Finding.REALLY_WORSE
+        return ReasonKind.REALLY_WORSE if is_real else ReasonKind.NONE_REALLY_WORSE
+    if pair.change is ChangeKind.CHECK_WORSE:
+        return ReasonKind.CHECK_WORSE
+    return ReasonKind.COLLAPSED if _has_collapsed(pair.base, pair.head) else ReasonKind.WORSE
+
+
+def _has_collapsed(base: CaseOutcome | None, head: CaseOutcome | None) -> bool:
+    """Whether fresh trials could not change the answer, because this many fail."""
+    if base is None or head is None:
+        return False
+    chance = fisher_exact(head.passed, head.graded_count, base.passed, base.graded_count)
+    return chance <= BY_CHANCE_UNSEEN
+
+
+def _reasons(facts: ReleaseFacts, found: _Groups) -> Iterator[ReleaseReason]:
+    """Return all reasons not to ship."""
+    yield from facts.obstacles
+    yield from _reasons_about(found, (ReasonKind.REALLY_WORSE, ReasonKind.COLLAPSED))
+    if _count(found, ReasonKind.WORSE) > facts.allowed_worse:
+        yield from _reasons_about(found, (ReasonKind.WORSE,))
+    yield from _reasons_about(found, (ReasonKind.CHECK_WORSE,))
+    if facts.all_must_pass:
+        for reason in _reasons_about(found, (ReasonKind.CASES_FAILED,)):
+            yield ReleaseReason(reason.kind, reason.count, _decided(facts), reason.cases)
+    yield from _reasons_of_gates(facts.gates)
+    heads = [pair.head for pair in facts.pairs if pair.head is not None]
+    open_cases = [head for head in heads if head.verdict in {None, Verdict.ERRORED}]
+    if open_cases:
+        yield ReleaseReason(ReasonKind.NOT_GRADED, len(open_cases), len(heads))
+    elif heads and all(head.verdict is Verdict.MEASURED for head in heads) and not facts.gates:
+        yield ReleaseReason(ReasonKind.ONLY_MEASURED, len(heads), len(heads))
+    elif heads and not any(head.passed or head.verdict is Verdict.MEASURED for head in heads):
+        yield ReleaseReason(ReasonKind.NONE_PASSED, len(heads), len(heads))
+    agreement = facts.agreement
+    if agreement.is_enough and agreement.same_verdict.count < agreement.commoner.count:
+        yield ReleaseReason(ReasonKind.JUDGE_NOT_TRUSTED, agreement.same_verdict.count, agreement.n)
+
+
+def _reasons_of_gates(gates: Sequence[GateResult]) -> Iterator[ReleaseReason]:
+    """Return the gates that are not met; cases that got worse are reasons of their own."""
+    for gate in gates:
+        if gate.name == "max_regressions" or gate.passed or not gate.is_applied:
+            continue
+        kind = ReasonKind.GATE_UNDECIDED if gate.passed is None else ReasonKind.GATE_MISSED
+        yield ReleaseReason(kind, gate=gate)
+
+
+def _why_yes(facts: ReleaseFacts, found: _Groups) -> ReleaseReason:
+    if reason := next(_reasons_about(found, (ReasonKind.NONE_REALLY_WORSE,)), None):
+        return reason
+    left_out = {*_WHAT_CHANGED, ChangeKind.UNDECIDED}
+    if compared := sum(pair.change not in left_out for pair in facts.pairs):
+        return ReleaseReason(ReasonKind.NONE_WORSE, compared)
+    heads = [pair.head for pair in facts.pairs if pair.head is not None]
+    passed = sum(head.verdict is Verdict.PASSED for head in heads)
+    kind = ReasonKind.NONE_COMPARED if facts.has_base else ReasonKind.FIRST_RUN
+    return ReleaseReason(kind, passed, sum(head.is_decided for head in heads))
+
+
+def _decided(facts: ReleaseFacts) -> int:
+    return sum(pair.head is not None and pair.head.is_decided for pair in facts.pairs)
+
+
+def _reasons_about(found: _Groups, kinds: Sequence[ReasonKind]) -> Iterator[ReleaseReason]:
+    for kind in kinds:
+        if pairs := found.get(kind):
+            yield ReleaseReason(kind, len(pairs), cases=tuple(pairs[:MAX_NAMED]))
+
+
+def _count(found: _Groups, kind: ReasonKind) -> int:
+    return len(found.get(kind, ()))

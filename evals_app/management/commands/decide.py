@@ -1,0 +1,106 @@
+"""May we ship? The answer about suites, on the command line."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from evals_app.checks import FOR_COMMANDS
+from evals_app.management import usage_error
+from evals_app.management.choosing import named_runs
+from evals_app.management.numbers import RUN_NUMBER
+from evals_app.models import Run, Suite
+from evals_app.runs.release import SuiteRelease, release_of
+from fixtures_app.ground.words import near
+
+
+class Command(BaseCommand):
+    """Print whether what suites test may be shipped."""
+
+    requires_system_checks = FOR_COMMANDS
+
+    help = (
+        "Answer for each suite: may we ship? Its last whole run is compared with the released version."
+        " Exit code: 0 yes, 1 no or something got worse, 2 wrong usage, 3 not decided yet."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add = parser.add_argument
+        add("suites", nargs="*", metavar="SUITE", help="Slugs of suites.")
+        add("--agent", metavar="SLUG", help="All suites of this agent.")
+        add("--tag", help="All suites with this tag.")
+        add("--run", type=RUN_NUMBER, metavar="RUN", help="A run in place of the last whole one.")
+        add(
+            "--baseline",
+            type=RUN_NUMBER,
+            metavar="RUN",
+            help="A run to compare with in place of the released version.",
+        )
+        add("--json", action="store_true", help="JSON on stdout.")
+
+    def handle(self, *args: object, **options: Any) -> None:
+        releases = list(_releases(options))
+        if options["json"]:
+            answers = [release.to_json() for release in releases]
+            self.stdout.write(json.dumps(answers, ensure_ascii=False, indent=2))
+        else:
+            for release in releases:
+                self._print(release)
+        codes = {release.check.exit_code for release in releases}
+        if worst := next((code for code in (1, 3) if code in codes), 0):
+            sys.exit(worst)
+
+    def _print(self, release: SuiteRelease) -> None:
+        styles = {"yes": self.style.SUCCESS, "no": self.style.ERROR}
+        style = styles.get(release.check.answer, self.style.WARNING)
+        self.stdout.write(f"{release.suite.name}. {style(release.sentence)}")
+        first, *others = release.check.reasons
+        lines = [release.words(first).detail]
+        for reason in (*others, *release.check.notes):
+            words = release.words(reason)
+            lines.append(f"{words.sentence} {words.detail}".rstrip())
+        for line in filter(None, lines):
+            self.stdout.write(f"  {line}")
+
+
+def _releases(options: dict[str, Any]) -> Iterator[SuiteRelease]:
+    base, run = _named_run(options["baseline"]), _named_run(options["run"])
+    if run is not None:
+        if run.suite is None:
+            raise usage_error(f"The suite of run {run.pk} was deleted.")
+        yield release_of(run.suite, run=run, released=base)
+        return
+    suites = _suites(options)
+    if base is not None and len(suites) > 1:
+        raise usage_error("Name one suite with --baseline.")
+    for suite in suites:
+        yield release_of(suite, released=base)
+
+
+def _named_run(number: int | None) -> Run | None:
+    if number is None:
+        return None
+    (run,) = named_runs([number])
+    return run
+
+
+def _suites(options: dict[str, Any]) -> list[Suite]:
+    suites = Suite.objects.filter(archived_at=None).select_related("baseline")
+    if names := options["suites"]:
+        found = {suite.slug: suite for suite in suites.filter(slug__in=names)}
+        for name in names:
+            if name not in found:
+                known = suites.values_list("slug", flat=True)
+                raise usage_error(f"There is no suite {name!r}.{near(name, known)}")
+        return [found[name] for name in dict.fromkeys(names)]
+    if options["agent"]:
+        suites = suites.filter(agent__slug=options["agent"])
+    rows = list(suites.order_by("name"))
+    if options["tag"]:
+        rows = [suite for suite in rows if options["tag"] in suite.tags]
+    if not rows:
+        raise usage_error("No suite was found. Name one, or leave out --agent and --tag.")
+    return rows

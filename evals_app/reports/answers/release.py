@@ -1,0 +1,208 @@
+"""May we ship? The answer in words: the same on pages, in commands, over REST and in messages."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pydantic import Field
+
+from evals_app.engine.verdicts.release_check import (
+    ReasonKind,
+    ReleaseAnswer,
+    ReleaseCheck,
+    ReleaseReason,
+)
+from evals_app.reports.answers.run_answers import Answer, Json
+from evals_app.reports.words.figures import count_text
+from evals_app.reports.words.gates import gate_texts
+
+ANSWERS: Mapping[ReleaseAnswer, str] = {"yes": "Yes", "no": "No", "not_yet": "Not yet"}
+_NAMED = 3  # cases that a detail names
+
+
+class ReasonWords(NamedTuple):
+    """A reason as a sentence, and the facts behind it; `detail` may be empty."""
+
+    sentence: str
+    detail: str = ""
+
+
+# `_values` says what the names in braces are.
+_WORDS: Mapping[ReasonKind, ReasonWords] = {
+    ReasonKind.REALLY_WORSE: ReasonWords(
+        "{cases} {be} really worse{better}.", "A retest found it: {names}."
+    ),
+    ReasonKind.COLLAPSED: ReasonWords(
+        "{cases} collapsed: {both}.", "{names}. Too large a fall to be chance."
+    ),
+    ReasonKind.CASES_FAILED: ReasonWords("{cases} failed, and all must pass.", "{names}."),
+    ReasonKind.NONE_PASSED: ReasonWords("No conversation passed."),
+    ReasonKind.NEVER_RUN: ReasonWords("The suite has not been run as a whole."),
+    ReasonKind.RUNNING: ReasonWords("The run has not ended."),
+    ReasonKind.CUT_SHORT: ReasonWords(
+        "Only {count} of {total} ran.", "The run was stopped before its end."
+    ),
+    ReasonKind.PART_OF_SUITE: ReasonWords(
+        "Only {count} of {total} ran.", "The run was started with some cases."
+    ),
+    ReasonKind.OTHER_AGENT: ReasonWords(
+        "The run tested another agent or model than the one to ship."
+    ),
+    ReasonKind.CHECKS_LOST: ReasonWords(
+        "{count} of {of_checks} could not be read when the suite was imported.",
+    ),
+    ReasonKind.JUDGE_NOT_TRUSTED: ReasonWords(
+        "The judge cannot be trusted with this.",
+        "It agrees with people in {count} of {of_answers}; always giving the more common verdict"
+        " would agree more often.",
+    ),
+    ReasonKind.NOT_GRADED: ReasonWords(
+        "{count} of {total} {was} not graded.", "They could change the answer."
+    ),
+    ReasonKind.WORSE: ReasonWords(
+        "{cases} got worse{better}.", "{names}: {both}. Running them again makes it certain."
+    ),
+    ReasonKind.CHECK_WORSE: ReasonWords(
+        "{cases} {have} a check that passed in all trials and fails in all now.",
+        "{names}. The verdict does not show it.",
+    ),
+    ReasonKind.ONLY_MEASURED: ReasonWords("No case can pass or fail: all checks only measure."),
+    ReasonKind.NONE_REALLY_WORSE: ReasonWords(
+        "None of the cases that seemed worse is really worse.",
+        "A retest of {names} found no difference.",
+    ),
+    ReasonKind.NONE_WORSE: ReasonWords("None of the {count} compared cases got worse."),
+    ReasonKind.RELEASED: ReasonWords("This is the released version."),
+    ReasonKind.FIRST_RUN: ReasonWords(
+        "{count} of {total} passed.", "Nothing to compare with yet: there is no released version."
+    ),
+    ReasonKind.NONE_COMPARED: ReasonWords(
+        "{count} of {total} passed.", "None of them can be compared with the released version."
+    ),
+    ReasonKind.ACCEPTED: ReasonWords("{cases} {be} known to fail, and accepted.", "{names}."),
+    ReasonKind.LESS_OFTEN: ReasonWords(
+        "{cases} passed less often: {both}.", "{names}. The verdict is the same."
+    ),
+    ReasonKind.UNSTEADY: ReasonWords(
+        "{cases} {was} unsteady before, so it may be chance: {both}.", "{names}."
+    ),
+    ReasonKind.FAIL_AS_BEFORE: ReasonWords("{cases} failed before, too.", "{names}."),
+    ReasonKind.NEW: ReasonWords("{cases} {be} new and {was} not compared.", "{names}."),
+    ReasonKind.REMOVED: ReasonWords(
+        "{cases} {was} removed since the released version.", "{names}.{had_failed}"
+    ),
+    ReasonKind.EDITED: ReasonWords("{cases} {was} edited and not compared.", "{names}."),
+    ReasonKind.RENAMED: ReasonWords("{cases} {was} renamed.", "{renamed}."),
+}
+
+
+def answer_text(check: ReleaseCheck, *, scale: str) -> str:
+    """Return the answer in one line, such as “Not yet: 4 cases got worse, 3 better.”."""
+    return f"{ANSWERS[check.answer]}: {reason_words(check.reasons[0], check, scale=scale).sentence}"
+
+
+def reason_words(reason: ReleaseReason, check: ReleaseCheck, *, scale: str) -> ReasonWords:
+    """Return a reason, or a note, in words; scores of gates are on this scale."""
+    if reason.gate is not None:
+        answered = {name: getattr(reason.gate, name) for name in reason.gate.__slots__}
+        rule, actual = gate_texts(answered, scale=scale)
+        return ReasonWords(f"{rule}; it was {actual}.", reason.gate.reason)
+    values = _values(reason, check)
+    return ReasonWords(*(text.format_map(values) for text in _WORDS[reason.kind]))
+
+
+def _values(reason: ReleaseReason, check: ReleaseCheck) -> dict[str, str]:
+    """Return what the templates name."""
+    is_one = reason.count == 1
+    had_failed = sum(pair.base is not None and pair.base.failed > 0 for pair in reason.cases)
+    return {
+        "cases": count_text(reason.count, "case"),
+        "count": f"{reason.count:,}",
+        "total": count_text(reason.total, "case"),
+        "of_checks": count_text(reason.total, "check"),
+        "of_answers": count_text(reason.total, "answer"),
+        "be": "is" if is_one else "are",
+        "was": "was" if is_one else "were",
+        "have": "has" if is_one else "have",
+        "better": f", {check.better:,} better" if check.better else "",
+        "names": _names(reason),
+        "both": _trials_of_both(reason),
+        "renamed": _renames(reason),
+        "had_failed": f" {had_failed:,} had failed, which does not count as better."
+        if had_failed
+        else "",
+    }
+
+
+def _names(reason: ReleaseReason) -> str:
+    """Name the first cases: `“Refund”, “Order” and 4 more`."""
+    shown = reason.cases[:_NAMED]
+    names = ", ".join(f"“{pair.name}”" for pair in shown)
+    more = reason.count - len(shown)
+    return f"{names} and {more:,} more" if more else names
+
+
+def _trials_of_both(reason: ReleaseReason) -> str:
+    """Return how often the first case passed in both runs: `19 of 20, now 0 of 20`."""
+    base, head = reason.cases[0] if reason.cases else (None, None)
+    if base is None or head is None:
+        return "not known"
+    before = f"{base.passed:,} of {base.graded_count:,}"
+    first = "" if reason.count == 1 else "the first one "
+    return f"{first}{before}, now {head.passed:,} of {head.graded_count:,}"
+
+
+def _renames(reason: ReleaseReason) -> str:
+    pairs = reason.cases[:_NAMED]
+    return ", ".join(f"“{pair.base.name}” is now “{pair.name}”" for pair in pairs if pair.base)
+
+
+class ReleaseReasonJson(Answer):
+    """A reason for the answer, or something that is said beside it."""
+
+    kind: ReasonKind
+    sentence: str
+    detail: str
+    cases: list[str] = Field(description="The first of them.")
+    count: int = Field(description="How many cases, checks or answers it is about.")
+    total: int | None = Field(description="Of how many; null where that says nothing.")
+
+
+class ReleaseJson(Answer):
+    """May we ship? The answer about a suite, its reasons, the gravest first, and notes."""
+
+    suite: str = Field(description="Its slug.")
+    run: int | None = Field(description="The run that it is about; null: the suite never ran.")
+    released: int | None = Field(
+        description="The run of the released version; null: there is none."
+    )
+    answer: ReleaseAnswer
+    sentence: str = Field(description="The answer in one line.")
+    exit_code: int = Field(description="Of the command `decide`: 0 yes, 1 no or worse, 3 not yet.")
+    reasons: list[ReleaseReasonJson]
+    notes: list[ReleaseReasonJson]
+
+
+def release_json(
+    check: ReleaseCheck, *, suite: str, run: int | None, released: int | None, scale: str
+) -> Json:
+    """Return an answer as REST gives it."""
+    return ReleaseJson.of_object(
+        check,
+        suite=suite,
+        run=run,
+        released=released,
+        sentence=answer_text(check, scale=scale),
+        reasons=[_reason_json(reason, check, scale) for reason in check.reasons],
+        notes=[_reason_json(note, check, scale) for note in check.notes],
+    )
+
+
+def _reason_json(reason: ReleaseReason, check: ReleaseCheck, scale: str) -> Json:
+    words = reason_words(reason, check, scale=scale)
+    return ReleaseReasonJson.of(
+        words._asdict(),
+        kind=reason.kind.value,
+        cases=[pair.name for pair in reason.cases],
+        count=reason.count,
+        total=reason.total or None,
+    )

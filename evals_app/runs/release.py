@@ -1,0 +1,145 @@
+"""May we ship? Reads what the answer about a run, or about a suite, depends on."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef
+
+from evals_app.engine.statistics.agreement import Agreement
+from evals_app.engine.statistics.comparison import CasePair, match_cases
+from evals_app.engine.statistics.retest import Finding, SuspectState
+from evals_app.engine.verdicts.gates import GateResult
+from evals_app.engine.verdicts.release_check import (
+    ReasonKind,
+    ReleaseCheck,
+    ReleaseFacts,
+    ReleaseReason,
+    check_release,
+)
+from evals_app.models import GradeResult, Review, Run, Settlement, Suite, Yardstick
+from evals_app.models.judging.reviews import IS_LABEL
+from evals_app.reports.answers.release import (
+    ReasonWords,
+    answer_text,
+    reason_words,
+    release_json,
+)
+from evals_app.reports.answers.run_answers import Json
+from evals_app.runs.judges.calibration import agreements
+from evals_app.runs.reading.outcomes import case_outcomes
+from evals_app.runs.reviews.decisions import UndecidableError, outcomes_with_people
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRelease:
+    """The answer about a suite, with the run that it is about and that of the released version."""
+
+    suite: Suite
+    run: Run | None
+    released: Run | None
+    check: ReleaseCheck
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one line."""
+        return answer_text(self.check, scale=self.suite.score_scale)
+
+    def words(self, reason: ReleaseReason) -> ReasonWords:
+        """Return a reason, or a note, in words."""
+        return reason_words(reason, self.check, scale=self.suite.score_scale)
+
+    def to_json(self) -> Json:
+        return release_json(
+            self.check,
+            suite=self.suite.slug,
+            run=None if self.run is None else self.run.pk,
+            released=None if self.released is None else self.released.pk,
+            scale=self.suite.score_scale,
+        )
+
+
+def release_of(
+    suite: Suite, *, run: Run | None = None, released: Run | None = None
+) -> SuiteRelease:
+    """Answer whether what a suite tests may be shipped.
+
+    Without others it is about the last whole run, else the last one, against the suite's baseline.
+    """
+    run, released = run or _last_run(suite), released or suite.baseline
+    return SuiteRelease(suite, run, released, _check(suite, run, released))
+
+
+def _last_run(suite: Suite) -> Run | None:
+    whole = Run.objects.suite_verdicts().filter(suite=suite).order_by("-pk").first()
+    # A retest and what grades again say nothing new about the agent.
+    ended = Run.objects.exclude(verdict="").filter(suite=suite, settlement=None, grades_of=None)
+    return whole or ended.order_by("-pk").first()
+
+
+def _check(suite: Suite, run: Run | None, base: Run | None) -> ReleaseCheck:
+    if run is None or run.is_open:
+        why = ReleaseReason(ReasonKind.NEVER_RUN if run is None else ReasonKind.RUNNING)
+        return check_release(ReleaseFacts(pairs=(), has_base=False, obstacles=[why]))
+    is_released = base is not None and base.pk == run.pk
+    compared = None if is_released else base
+    return check_release(
+        ReleaseFacts(
+            pairs=_pairs(run, compared),
+            has_base=compared is not None,
+            gates=_gates(run),
+            all_must_pass=suite.run_rule == Suite.RunRule.ALL_CASES,
+            allowed_worse=suite.max_regressions or 0,
+            settled={} if compared is None else _findings(compared, run),
+            obstacles=list(_obstacles(run)),
+            is_released=is_released,
+            agreement=_agreement(run),
+        )
+    )
+
+
+def _pairs(run: Run, base: Run | None) -> list[CasePair]:
+    try:
+        head = outcomes_with_people(run)
+    except UndecidableError:  # another version made it
+        head = case_outcomes(run)
+    return list(match_cases({} if base is None else case_outcomes(base), head))
+
+
+def _gates(run: Run) -> list[GateResult]:
+    decided = run.reviewed.get("gates") or run.summary.get("gates", ())
+    return [GateResult(**gate) for gate in decided]
+
+
+def _obstacles(run: Run) -> Iterator[ReleaseReason]:
+    """Return why a run says too little about the version to ship, whatever its cases did."""
+    if run.cancelled + run.not_run:
+        ran = run.executions.exclude(verdict="").values("case").distinct().count()
+        yield ReleaseReason(ReasonKind.CUT_SHORT, ran, run.case_count or ran)
+    elif not run.has_all_cases and run.case_count and run.suite_case_count:
+        yield ReleaseReason(ReasonKind.PART_OF_SUITE, run.case_count, run.suite_case_count)
+    elif not run.is_whole and not run.grades_again:
+        yield ReleaseReason(ReasonKind.OTHER_AGENT)
+
+
+def _findings(base: Run, head: Run) -> Mapping[str, Finding]:
+    """Return what retests of two runs found, the newest last; cases still open have no finding."""
+    found: dict[str, Finding] = {}
+    rows = Settlement.objects.filter(base=base, head=head).order_by("pk")
+    for settlement in rows.exclude(status=Settlement.Status.CANCELLED):
+        is_over = settlement.status == Settlement.Status.FINISHED
+        found |= {
+            suspect.name: suspect.finding
+            for suspect in settlement.read_cases()
+            if is_over or suspect.state is not SuspectState.OPEN
+        }
+    return found
+
+
+def _agreement(run: Run) -> Agreement:
+    """Return how people agree with the judges of a run, wherever they graded the same criteria."""
+    graded = GradeResult.objects.filter(execution__run=run, yardstick=OuterRef("pk"))
+    reviewed = Review.objects.filter(IS_LABEL, yardstick=OuterRef("pk"))
+    criteria = Yardstick.objects.filter(Exists(reviewed), Exists(graded))
+    known = agreements(criteria.values_list("digest", flat=True)).values()
+    names = ("both_passed", "only_judge_passed", "only_people_passed", "both_failed")
+    return Agreement(**{name: sum(getattr(one, name) for one in known) for name in names})

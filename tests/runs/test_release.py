@@ -1,0 +1,188 @@
+"""May we ship? Each situation from rows, and the same sentence wherever it is asked."""
+
+import json
+from collections.abc import Callable
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils.html import escape
+
+from evals_app.engine.statistics.retest import Direction, Suspect, SuspectState, Trials
+from evals_app.mcp.table import TOOLS
+from evals_app.mcp.tool import Caller, call_tool
+from evals_app.models import CaseResult, Run, Settlement, Suite
+from evals_app.requests.permissions import Scope
+from evals_app.runs.release import release_of
+from tests.api.clients import make_client, make_user
+from tests.labels import judged_answer, label, make_yardstick
+from tests.makers import make_run, make_suite
+
+pytestmark = pytest.mark.django_db
+
+GOOD = {"A": ["passed"] * 3, "B": ["passed"] * 3}
+A_FAILS = {"A": ["failed"] * 3, "B": ["passed"] * 3}
+
+
+def first_run(_: Suite) -> None:
+    make_run(GOOD)
+
+
+def compared(head: dict[str, list[str]], base: dict[str, list[str]] | None = None) -> Run:
+    """Release a version, and run the next one."""
+    released = make_run(base or GOOD)
+    Suite.objects.update(baseline=released)
+    return make_run(head)
+
+
+def all_well(_: Suite) -> None:
+    compared(GOOD)
+
+
+def one_worse(_: Suite) -> None:
+    compared(A_FAILS)
+
+
+def settled_worse(_: Suite) -> None:
+    head = compared(A_FAILS)
+    suspect = Suspect(
+        name="A",
+        direction=Direction.WORSE,
+        base_before=Trials(3, 0),
+        head_before=Trials(0, 3),
+        base=Trials(5, 0),
+        head=Trials(0, 5),
+        state=SuspectState.DECIDED,
+    )
+    Settlement.objects.create(
+        base=Run.objects.earliest("pk"),
+        head=head,
+        cases=[suspect.to_json()],
+        compared=2,
+        few=0,
+        hopeless=0,
+        suspects=1,
+        status="finished",
+        finished_at=head.finished_at,
+    )
+
+
+def chance(suite: Suite) -> None:
+    base, head = ["passed"] * 19 + ["failed"], ["passed"] * 17 + ["failed"] * 3
+    run = compared({"A": head, "B": ["passed"]}, {"A": base, "B": ["passed"]})
+    CaseResult.objects.filter(run=suite.baseline_id or Run.objects.earliest("pk")).update(
+        verdict="passed"
+    )
+    assert run.pk
+
+
+def a_check_swapped(_: Suite) -> None:
+    failing = {"A": ["failed"], "B": ["passed"]}
+    head = compared(failing, failing)
+    for run, passed in ((Run.objects.earliest("pk"), 1), (head, 0)):
+        checks = json.dumps({"x": [passed, 1 - passed]})
+        CaseResult.objects.filter(run=run, name="A").update(checks=checks)
+
+
+def edited_and_removed(_: Suite) -> None:
+    head = compared({"A": ["passed"]}, {"A": ["passed"], "gone": ["failed"]})
+    CaseResult.objects.filter(run=head).update(digest="new")
+    CaseResult.objects.exclude(run=head).update(digest="old")
+
+
+def not_graded(_: Suite) -> None:
+    compared({"A": ["errored"], "B": ["passed"]})
+
+
+def part_of_the_suite(_: Suite) -> None:
+    make_run({"A": ["passed"]}, case_count=1, suite_case_count=40)
+
+
+def other_agent(_: Suite) -> None:
+    make_run(GOOD, is_whole=False)
+
+
+def slower(_: Suite) -> None:
+    head = compared(GOOD)
+    gate = {"name": "max_p95_increase", "limit": 0.2, "actual": 2.2, "passed": False}
+    head.summary["gates"] = [gate]
+    head.save()
+
+
+def judge_not_trusted(_: Suite) -> None:
+    head, yardstick = compared(GOOD), make_yardstick()
+    labels = make_run({"Labels": ["passed"]}, is_tryout=True)
+    for number in range(20):
+        label(yardstick, person=True, judge=number > 4, run=labels)
+    judged_answer(yardstick, run=head)
+
+
+def never_run(_: Suite) -> None:
+    pass
+
+
+SITUATIONS: dict[Callable[[Suite], None], tuple[str, int]] = {
+    never_run: ("Not yet: The suite has not been run as a whole.", 3),
+    first_run: ("Yes: 2 of 2 cases passed.", 0),
+    all_well: ("Yes: None of the 2 compared cases got worse.", 0),
+    one_worse: ("Not yet: 1 case got worse.", 1),
+    settled_worse: ("No: 1 case is really worse.", 1),
+    chance: ("Yes: None of the 2 compared cases got worse.", 0),
+    a_check_swapped: (
+        "Not yet: 1 case has a check that passed in all trials and fails in all now.",
+        1,
+    ),
+    edited_and_removed: ("Yes: 1 of 1 case passed.", 0),
+    not_graded: ("Not yet: 1 of 2 cases was not graded.", 3),
+    part_of_the_suite: ("Not yet: Only 1 of 40 cases ran.", 3),
+    other_agent: ("Not yet: The run tested another agent or model than the one to ship.", 3),
+    slower: (
+        "No: 95 % of the replies may take at most 20 % longer than in the baseline; it was 220 % longer.",
+        1,
+    ),
+    judge_not_trusted: ("Not yet: The judge cannot be trusted with this.", 3),
+}
+
+
+def by_command(suite: Suite) -> tuple[str, int]:
+    out, code = StringIO(), 0
+    try:
+        call_command("decide", suite.slug, stdout=out)
+    except SystemExit as end:
+        code = int(end.code or 0)
+    return out.getvalue().splitlines()[0].removeprefix(f"{suite.name}. "), code
+
+
+def by_rest(suite: Suite) -> tuple[str, int]:
+    answer = make_client("read").get(f"/api/suites/{suite.slug}/decision/").json()
+    return answer["sentence"], answer["exit_code"]
+
+
+def by_page(suite: Suite) -> str:
+    client = Client()
+    client.force_login(make_user())
+    page = client.get(reverse("admin:evals_app_suite_cases", args=[suite.pk]))
+    box = page.context["release"]
+    assert str(escape(box.first.sentence)) in page.content.decode()
+    return f"{box.word}: {box.first.sentence}"
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_every_place_gives_the_same_answer(situation: Callable[[Suite], None]) -> None:
+    suite = make_suite()
+    situation(suite)
+    suite.refresh_from_db()
+
+    sentence, code = SITUATIONS[situation]
+    release = release_of(suite)
+    reader = Caller(make_user(["evals_app.view_run"]), Scope.READ)
+    by_mcp = call_tool(TOOLS, "may_we_ship", {"suite": suite.slug}, who=lambda: reader).text
+
+    assert release.sentence.replace("\u00a0", " ") == sentence
+    assert release.check.exit_code == code
+    assert by_command(suite) == (release.sentence, code)
+    assert by_rest(suite) == (release.sentence, code)
+    assert by_mcp.splitlines()[0] == release.sentence
+    assert by_page(suite) == release.sentence
