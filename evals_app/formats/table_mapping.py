@@ -13,7 +13,7 @@ from evals_app.engine.verdicts.probes import opposite, with_near_number
 from evals_app.engine.verdicts.rehearsal import passes
 from evals_app.formats.foreign.shapes import TableChoices
 from evals_app.formats.reading.problems import has_secret
-from evals_app.formats.tables.answers import CRITERIA, NAMES, NOTHING, AnswerKind
+from evals_app.formats.tables.answers import CRITERIA, NAMES, NOTHING, AnswerKind, bare_answer
 from evals_app.formats.tables.cases import read_cases
 from evals_app.formats.tables.chosen import ColumnChoices, UnknownColumn
 from evals_app.formats.tables.columns import NO_CHECK, CheckColumn, ways
@@ -211,7 +211,7 @@ def _parts(column: CheckColumn, cell: str) -> list[str]:
 
 def _answers(sheet: Sheet, cells: Sequence[str]) -> Iterator[TextsShown]:
     for kind, places in sheet.answers.met.items():
-        text = sheet.text(*places[0]) or ""
+        text, _ = bare_answer(sheet.text(*places[0]) or "", sheet.answers.labels)
         way = sheet.answers.way(kind)
         checks = sheet.answers.checks_for(text)
         replies, is_described = _replies(checks, text, cells)

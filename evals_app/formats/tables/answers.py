@@ -1,4 +1,4 @@
-"""Which check compares an expected answer, by what kind of answer it is."""
+"""What of an expected answer is compared, and by which check: by what kind of answer it is."""
 
 import re
 from collections import Counter
@@ -54,6 +54,9 @@ _OPPOSITES = (
     ("si", "no"),
 )
 _FLAGS = frozenset(word for pair in _OPPOSITES for word in pair)
+# A data set says true where a person says yes.
+_SAID = {"true": ("yes", "ja", "oui", "sí", "si"), "false": ("no", "nein", "non")}
+_UNIT = re.compile(r"(.*\d)\s?([%\u2030\u20ac\u00a3$\u00a5\u00b0].{0,2})", re.DOTALL)
 _ENDS = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019)]*\s*\Z")
 _SHOULD = re.compile(
     r"(?:the |an? )?(?:agent|assistant|model|bot|chatbot|ai|skill|system|reply|response|answer)\b"
@@ -72,13 +75,28 @@ _DAY_FIRST = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?(?: of)? ([a-z]+)\.?,? (\d{4}
 _MONTH_FIRST = re.compile(r"([a-z]+)\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})", re.IGNORECASE)
 _WITH_DOTS = re.compile(r"(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})")
 
+FINAL = "Only what follows #### is compared: that is the answer, and above it is the way to it."
+MARKS = (
+    "Marks of sources, such as [1], and of emphasis, such as **, are left out of short answers, "
+    "because a right reply may have others."
+)
+_FINAL = re.compile(r"(?:\A|\n)[ \t]*####[ \t]*(\S[^\n]*?)\s*\Z")
+# A number in brackets next to a word may be code, such as `names[0]`.
+_SOURCES = re.compile(
+    r"\s*\[\^[\w-]{1,20}\]|\s+\[\d{1,3}(?:\s*,\s*\d{1,3})*\]|\s*\u3010[^\u3011]*\u3011"
+)
+_EMPHASIS = re.compile(r"(?<![\w*`])(\*\*|\*|`)(?=[^\s*`])([^*`\n]+?)(?<=\S)\1(?![\w*`])")
+_EITHER = re.compile(r"\s+/\s+|\s*(?<!\|)\|(?!\|)\s*")
+_MIN_LETTERS = 3  # of each of two texts with a slash between them: km / h is one
+_LITERAL: frozenset[AnswerKind] = frozenset({"number", "yes-no", "date", "short", "label"})
+
 
 def kind_of(text: str, labels: Iterable[str] = ()) -> AnswerKind:
     """Return what kind of answer a text is; `labels` are those of its column, folded."""
     seen = fold_text(text)
     if seen in labels:
         return "label"
-    if seen in _FLAGS:
+    if _flag_word(text) in _FLAGS:
         return "yes-no"
     if is_number(text):
         return "number"
@@ -126,6 +144,26 @@ def labels_in(answers: Sequence[str]) -> frozenset[str]:
         return frozenset()
     kinds = {kind_of(text) for text in counts}
     return frozenset(counts) if kinds == {"short"} else frozenset()
+
+
+def bare_answer(text: str, labels: frozenset[str] = frozenset()) -> tuple[str, str]:
+    """Return what is compared of an answer, and what to say of it: nothing if it is all of it."""
+    if final := _FINAL.search(text):
+        return final[1], FINAL
+    bare = _EMPHASIS.sub(r"\2", _SOURCES.sub("", text)).strip()
+    if bare and bare != text.strip() and kind_of(bare, labels) in _LITERAL:
+        return bare, MARKS
+    return text, ""
+
+
+def alternatives(text: str) -> list[str]:
+    """Return the answers that a short text gives to choose from: `Rome / Roma`; one otherwise."""
+    parts = [part.strip() for part in _EITHER.split(text)]
+    is_slash = "/" in text and "|" not in text
+    are_words = all(sum(map(str.isalpha, part)) >= _MIN_LETTERS for part in parts)
+    kinds = {kind_of(part) for part in parts if part}
+    is_each = all(parts) and kinds <= {"short", "number"} and (are_words or not is_slash)
+    return list(dict.fromkeys(parts)) if is_each else [text]
 
 
 @dataclass(slots=True)
@@ -179,6 +217,8 @@ class AnswerChecks:
         if kind in ("sentence", "paragraph"):
             return [dict(SAME_MEANING)]
         bare = text.strip().rstrip(".!\u3002")
+        if unit := _UNIT.fullmatch(bare):
+            return [one_of(_spacings(bare, *unit.groups()))]
         return [
             {**WHOLE_WORDS, "value": bare} if bare and bare != text.strip() else dict(WHOLE_WORDS)
         ]
@@ -209,18 +249,30 @@ def _none_of(labels: Sequence[str]) -> Json:
     return {**check, "type": "not_matches", "value": "|".join(map(word_pattern, labels))}
 
 
+def _flag_word(text: str) -> str:
+    return fold_text(text).rstrip(".!")
+
+
 def _flag(text: str) -> list[Json]:
     """Return the checks of a yes or no: the reply begins or ends with it, not with its opposite."""
-    seen, word = fold_text(text), re.escape(text.strip())
+    seen = _flag_word(text)
+    words = [text.strip().rstrip(".!"), *_SAID.get(seen, ())]
     others = {other for pair in _OPPOSITES if seen in pair for other in pair} - {seen}
-    pattern = rf"\A\W*{word}(?:\W|\z)|(?:\A|\W){word}\W*\z"
-    edge = f"{means([text])} as its first or last word"
+    others |= {word for flag, said in _SAID.items() if flag in others for word in said}
+    either = "|".join(map(re.escape, words))
+    pattern = rf"\A\W*(?:{either})(?:\W|\z)|(?:\A|\W)(?:{either})\W*\z"
+    edge = f"{means(words)} as its first or last word"
     opposite = rf"\A\W*(?:{'|'.join(map(re.escape, sorted(others)))})(?:\W|\z)"
     begins = f"{means(sorted(others))} as its first word"
     return [
         {"type": "matches", "value": pattern, "means": edge},
         {"type": "not_matches", "value": opposite, "means": begins},
     ]
+
+
+def _spacings(written: str, number: str, unit: str) -> list[str]:
+    """Return a number with its unit, as it is written and in the other ways to space them."""
+    return list(dict.fromkeys([written, f"{number}{unit}", f"{number} {unit}"]))
 
 
 def _criteria(text: str) -> Json:

@@ -4,9 +4,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from evals_app.engine.basics.folding import fold_text
 from evals_app.formats.foreign.shapes import distinct_names, first_words
 from evals_app.formats.reading.problems import Loc
-from evals_app.formats.tables.answers import NOTHING, AnswerChecks, labels_in
+from evals_app.formats.tables.answers import (
+    NOTHING,
+    AnswerChecks,
+    alternatives,
+    bare_answer,
+    labels_in,
+)
 from evals_app.formats.tables.choices import (
     BOTH_WAYS,
     COUNTED,
@@ -332,6 +339,19 @@ def _answer_checks(sheet: Sheet, row: int, n: int, turn: Json, *, compares: bool
 
 def _compare(sheet: Sheet, row: int, n: int, turn: Json) -> list[Json]:
     """Return the checks of one expected text; a turn expects no text that only describes a good reply."""
+    labels = sheet.answers.labels
+    turn["expected"], said = bare_answer(turn["expected"], labels)
+    if said:
+        sheet.remark(row, n, said)
+    texts = alternatives(turn["expected"])
+    if (
+        len(texts) > 1
+        and not sheet.answers.way("short")
+        and fold_text(turn["expected"]) not in labels
+    ):
+        del turn["expected"]
+        sheet.remark(row, n, _ANY_ONE)
+        return [one_of(texts)]
     checks = sheet.answers.checks_for(turn["expected"], (row, n))
     if sheet.answers.drops_text(checks):
         del turn["expected"]

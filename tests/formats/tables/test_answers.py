@@ -7,7 +7,7 @@ import pytest
 
 from evals_app.engine.suites.suite_spec import AssertionSpec
 from evals_app.formats.foreign.shapes import TableChoices
-from evals_app.formats.tables.answers import AnswerChecks, kind_of, labels_in
+from evals_app.formats.tables.answers import AnswerChecks, alternatives, kind_of, labels_in
 from evals_app.formats.tables.chosen import AnswerGuess, read_choices
 from tests.engine.graders.makers import view_of
 from tests.formats.tables.test_wanted import as_csv, errors, read
@@ -62,6 +62,11 @@ LABELS = frozenset({"billing", "order", "order status"})
     [
         ("yes", ["Yes.", "yes, there is no fee", "The answer is: yes"], ["No.", "No, yes", "Not yet, yes-sayer that I am"]),
         ("no", ["No, it is closed", "I am afraid no."], ["There is no fee, so yes.", "Yes, but on Sundays no."]),
+        ("true", ["True", "Yes, it is.", "So the answer is yes."], ["False", "No, it is not true", "No."]),
+        ("FALSE", ["It is false.", "No.", "Nein, nie."], ["Yes", "True.", "Ja"]),
+        ("Ja.", ["Ja, immer"], ["Nein, ja doch"]),
+        ("12%", ["12 %", "It is 12%."], ["112 %", "1.12%"]),
+        ("4,95 \u20ac", ["f\u00fcr 4,95\u20ac", "4,95 \u20ac"], ["14,95 \u20ac"]),
         ("2026-05-03", ["on 3 May 2026", "May 3, 2026", "3rd of May 2026", "2026-05-03.", "03.05.2026"], ["2026-05-30", "13 May 2026", "3 March 2026"]),
         ("Done.", ["Done", "It is done, sir."], ["undone"]),
         ("billing", ["Billing", "The topic is billing."], ["order", "billing or order", "billings"]),
@@ -92,6 +97,62 @@ def test_checks_of_a_kind_pass_what_is_right_and_nothing_else(
 )
 def test_few_answers_that_repeat_are_labels(answers: list[str], labels: set[str]) -> None:
     assert labels_in(answers) == labels
+
+
+@pytest.mark.parametrize(
+    ("written", "compared"),
+    [
+        ("3 bags of 4 are <<3*4=12>>12.\n#### 12", "12"),
+        ("#### 1,200", "1,200"),
+        ("30 days [1]", "30 days"),
+        ("Paris[^1]", "Paris"),
+        ("1871 [2, 3]", "1871"),
+        ("Paris\u30104:0\u2020source\u3011", "Paris"),
+        ("**Rome**", "Rome"),
+        ("`ls -l`", "ls -l"),
+        ("names[0]", "names[0]"),
+        ("2**3**4", "2**3**4"),
+        ("* one", "* one"),
+        ("#### Refunds\nThey take 5 days.", "#### Refunds\nThey take 5 days."),
+        ("Returns are **free** for 30 days [1].", "Returns are **free** for 30 days [1]."),
+    ],
+)
+def test_only_the_answer_is_compared_not_what_is_around_it(written: str, compared: str) -> None:
+    row = {"question": "What is it?", "answer": written}
+
+    imported = read("rows.jsonl", json.dumps(row).encode())
+
+    assert imported.suites[0].spec.cases[0].turns[0].expected == compared
+    is_changed = written != compared
+    assert bool(imported.warnings) is is_changed
+
+
+@pytest.mark.parametrize(
+    ("written", "texts"),
+    [
+        ("Rome / Roma", ["Rome", "Roma"]),
+        ("Rome|Roma", ["Rome", "Roma"]),
+        ("6 | six", ["6", "six"]),
+        ("km / h", ["km / h"]),
+        ("1 / 2", ["1 / 2"]),
+        ("and/or", ["and/or"]),
+        ("a || b", ["a || b"]),
+        ("yes / no", ["yes / no"]),
+        ("Rome or Milan", ["Rome or Milan"]),
+    ],
+)
+def test_a_short_text_may_give_a_choice(written: str, texts: list[str]) -> None:
+    assert alternatives(written) == texts
+
+
+def test_of_a_choice_any_one_is_enough_and_that_is_said() -> None:
+    imported = read("rows.csv", b"question,answer\nWhere?,Rome / Roma\n")
+
+    (turn,) = imported.suites[0].spec.cases[0].turns
+    (check,) = imported.suites[0].spec.assertions_for(turn)
+    grader: Any = check.grader
+    assert [grader.grade(view_of(reply)).passed for reply in ("Roma.", "Milan")] == [True, False]
+    assert ["any one" in warning.message for warning in imported.warnings] == [True]
 
 
 ROWS = [
