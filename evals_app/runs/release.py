@@ -1,7 +1,7 @@
 """May we ship? Reads what the answer about a run, or about a suite, depends on."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Exists, OuterRef
 
@@ -66,7 +66,10 @@ def release_of(
     Without others it is about the last whole run, else the last one, against the suite's baseline.
     """
     run, released = run or _last_run(suite), released or suite.baseline
-    return SuiteRelease(suite, run, released, _check(suite, run, released))
+    check = _check(suite, run, released)
+    return SuiteRelease(
+        suite, run, released, replace(check, is_scripted=run is not None and run.is_scripted)
+    )
 
 
 def _last_run(suite: Suite) -> Run | None:

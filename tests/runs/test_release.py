@@ -180,7 +180,9 @@ def test_every_place_gives_the_same_answer(situation: Callable[[Suite], None]) -
     reader = Caller(make_user(["evals_app.view_run"]), Scope.READ)
     by_mcp = call_tool(TOOLS, "may_we_ship", {"suite": suite.slug}, who=lambda: reader).text
 
-    assert release.sentence.replace("\u00a0", " ") == sentence
+    plain = release.sentence.replace("\u00a0", " ").replace(" (scripted)", "", 1)
+    assert plain == sentence
+    assert release.check.is_scripted is Run.objects.filter(suite=suite).exists()
     assert release.check.exit_code == code
     assert by_command(suite) == (release.sentence, code)
     assert by_rest(suite) == (release.sentence, code)

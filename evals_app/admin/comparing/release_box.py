@@ -11,7 +11,7 @@ from evals_app.admin.retests.retest_dialog import retest_url
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.verdicts.release_check import ReasonKind, ReleaseAnswer, ReleaseReason
 from evals_app.models import Run, Suite
-from evals_app.reports.answers.release import ANSWERS
+from evals_app.reports.answers.release import answer_word
 from evals_app.runs.release import SuiteRelease, release_of
 
 _TONES: Mapping[ReleaseAnswer, str] = {"yes": "good", "no": "bad", "not_yet": "warn"}
@@ -45,7 +45,7 @@ def release_box(request: HttpRequest, suite: Suite, *, run: Run | None = None) -
     release = release_of(suite, run=run)
     first, *others = (_line(request, release, reason) for reason in release.check.reasons)
     return ReleaseBox(
-        ANSWERS[release.check.answer],
+        answer_word(release.check),
         _TONES[release.check.answer],
         first,
         tuple(others),

@@ -93,6 +93,7 @@ class ReleaseCheck:
     reasons: tuple[ReleaseReason, ...]
     notes: tuple[ReleaseReason, ...] = ()
     better: int = 0  # cases
+    is_scripted: bool = False  # the agent, or the judge, is a script
 
     @property
     def exit_code(self) -> int:

@@ -95,9 +95,14 @@ _WORDS: Mapping[ReasonKind, ReasonWords] = {
 }
 
 
+def answer_word(check: ReleaseCheck) -> str:
+    """Return the answer in a word, and whether it is about a scripted agent."""
+    return f"{ANSWERS[check.answer]}{' (scripted)' if check.is_scripted else ''}"
+
+
 def answer_text(check: ReleaseCheck, *, scale: str) -> str:
     """Return the answer in one line, such as “Not yet: 4 cases got worse, 3 better.”."""
-    return f"{ANSWERS[check.answer]}: {reason_words(check.reasons[0], check, scale=scale).sentence}"
+    return f"{answer_word(check)}: {reason_words(check.reasons[0], check, scale=scale).sentence}"
 
 
 def reason_words(reason: ReleaseReason, check: ReleaseCheck, *, scale: str) -> ReasonWords:
@@ -147,7 +152,7 @@ def _trials_of_both(reason: ReleaseReason) -> str:
     if base is None or head is None:
         return "not known"
     before = f"{base.passed:,} of {base.graded_count:,}"
-    first = "" if reason.count == 1 else "the first one "
+    first = "" if reason.count == 1 else "the first passed "
     return f"{first}{before}, now {head.passed:,} of {head.graded_count:,}"
 
 
@@ -176,6 +181,7 @@ class ReleaseJson(Answer):
         description="The run of the released version; null: there is none."
     )
     answer: ReleaseAnswer
+    is_scripted: bool = Field(description="Whether the run's agent or judge is a script.")
     sentence: str = Field(description="The answer in one line.")
     exit_code: int = Field(description="Of the command `decide`: 0 yes, 1 no or worse, 3 not yet.")
     reasons: list[ReleaseReasonJson]
