@@ -27,7 +27,7 @@ def test_each_column_says_what_it_became_and_which_is_asked() -> None:
     sheet = mapped(GERMAN)
 
     assert [(item.header, item.became, item.is_asked) for item in sheet.columns] == [
-        ("Nr.", "", True),
+        ("Nr.", "", False),
         ("Kundenfrage", "user", False),
         ("Musterantwort", "expected", False),
         ("NICHT sagen!", "not contains", False),

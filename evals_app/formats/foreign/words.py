@@ -33,6 +33,7 @@ EXPECTED = (
     *("expected answers", "correct answers", "accepted answers", "references", "target"),
     *("output", "outputs", "completion"),
     *("antwort", "erwartet", "erwartete antwort", "musterantwort", "soll antwort", "sollantwort"),
+    *("answer key", "best answer", "reference response"),
     *("lösung", "respuesta", "respuesta esperada", "esperado", "réponse", "réponse attendue"),
     "attendu",
 )
@@ -52,12 +53,20 @@ TAGS = (
 )
 MUST_SAY = (
     *("must contain", "reply contains", "keywords", "expected keywords", "key facts"),
+    *("required keywords", "must have keywords"),
     *("required facts", "expected facts", "enthält", "muss enthalten", "muss vorkommen"),
     *("debe contener", "contiene", "doit contenir", "contient"),
+)
+# Under these a cell has several words, with commas between them.
+KEYWORDS = (
+    *("keywords", "expected keywords", "required keywords", "must have keywords"),
+    *("forbidden words", "banned words", "forbidden keywords", "banned keywords"),
+    *("forbidden", "banned", "verboten", "prohibido", "interdit"),
 )
 MUST_NOT_SAY = (
     *("must not contain", "forbid", "forbids", "forbidden", "forbidden facts", "banned"),
     *("forbidden words", "forbidden phrases", "banned words", "banned phrases", "nicht sagen"),
+    *("forbidden keywords", "banned keywords"),
     *("darf nicht enthalten", "enthält nicht", "verboten", "no debe contener", "prohibido"),
     *("ne doit pas contenir", "interdit"),
 )
@@ -80,7 +89,10 @@ RESULTS = frozenset(
     | {"failed", "failure reason", "latency", "latency ms", "metrics data", "pass fail"}
 )
 # Words of a key under which someone may have written what is checked.
-_CHECKS = re.compile(r"\b(?:expect|must|should|forb|assert|criteri|rubric|evaluators?\b|checks?\b)")
+_CHECKS = re.compile(
+    r"\b(?:expect|must|should|forb|assert|criteri|rubric|evaluators?\b|checks?\b"
+    r"|soll|erwart|muss|darf|verbot|debe|esperad|prohib|doit|attendu|interdi)"
+)
 # Under these a data set has a list of chat messages.
 CONVERSATIONS = ("turns", "conversation", "conversations", "dialogue", "dialog")
 MESSAGES = ("messages", "chat", *CONVERSATIONS)

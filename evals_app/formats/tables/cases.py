@@ -53,6 +53,7 @@ _NOTHING = (
     "This means that there is nothing here, so no check is made of it. To look for the word itself, "
     'write a list: ["..."].'
 )
+_COMMAS = "Each of the texts between the commas is looked for by itself."
 _EMPTY = "This list is empty, so no check is made of it."
 _READ_AS_LIST = (
     "This text is a list, so each text in it is read by itself. To look for it as it is written, "
@@ -289,6 +290,12 @@ def _parts(
     if isinstance(column, ToolsColumn):
         return parts
     _remark_on_lists(sheet, row, n, text, is_empty=not parts)
+    if (
+        isinstance(column, CheckColumn)
+        and column.has_commas
+        and len(parts) > len(text.splitlines())
+    ):
+        sheet.remark(row, n, _COMMAS)
     is_odd = not column.is_pattern and column.header != "criteria" and data_in(text) is None
     if is_odd and any(looks_like_data(part) for part in parts if isinstance(part, str)):
         sheet.remark(row, n, _NO_LIST)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -47,6 +47,8 @@ _MUST = re.compile(
     rf"(?P<not>(?:must|should|may|does|do) (?:not|never)(?: {_SAY})?|never(?: {_SAY})?|not {_SAY})"
     rf"|(?:must|should)(?: {_SAY})?|includes?|mentions?"
 )
+# A comma within a number is none: 1,234.
+_COMMAS = re.compile(r"\s*(?:;|,(?!\d)|(?<!\d),)\s*")
 _THRESHOLD = re.compile(r"(?:\s*>=\s*|\s+)([01]?\.\d+|[01])\s*$")
 
 
@@ -74,9 +76,13 @@ class CheckColumn:
     option: str
     others: tuple[str, ...] = ()
     any_of: Callable[[Sequence[str]], dict[str, object]] | None = None
+    # Between the texts of a cell; by the header alone, so the column is the same one.
+    has_commas: bool = field(default=False, compare=False)
 
     def parts(self, cell: str) -> list[Wanted]:
         """Return what a cell says; each part is read by itself."""
+        if self.has_commas and data_in(cell) is None:
+            cell = _COMMAS.sub("\n", cell)
         wanted = read_wanted(cell)
         if self.is_whole_reply and len(wanted) > 1 and data_in(cell) is not None:
             raise ValueError(
@@ -310,7 +316,7 @@ COLUMNS: tuple[AnyColumn, ...] = (
     SheetColumn("context", "turn", ("context",), PASSAGES, ("facts",)),
     SheetColumn(
         *("retrieval context", "turn", ("retrieval_context",), PASSAGES),
-        ("contexts", "retrieved contexts", "retrieved context", "documents", "passages"),
+        ("contexts", "retrieved contexts", "retrieved context", "documents", "passages", "passage"),
     ),
     SheetColumn("config", "turn", ("config",), DATA),
     ComparedColumn("check", ("compare", "comparison", "compare by", "metric")),
@@ -362,13 +368,18 @@ CHOICES = next(column for column in COLUMNS if column.header == "choices")
 CHECK_COLUMNS = tuple(column for column in COLUMNS if not isinstance(column, SheetColumn))
 
 _BY_HEADER = {plain(name): column for column in COLUMNS for name in (column.header, *column.others)}
+_BY_HEADER |= {
+    word: replace(column, has_commas=True)
+    for word in words.KEYWORDS
+    if isinstance(column := _BY_HEADER[word], CheckColumn)
+}
 # What other tools write into their tables, and means nothing for a case.
 LEFT_OUT = frozenset(
     {"actual output", "additional metadata", "available tools", "functions", "tool definitions"}
     | {"tools called", "created at", "custom column key values", "dataset id"}
     | {"dataset item id", "evaluators", "meta", "metadata", "reasoning", "source", "source file"}
     | {"source observation id", "source run id", "source trace id", "split", "span id", "status"}
-    | {"trace id", "updated at", "version"}
+    | {"trace id", "updated at", "version", "idx", "index", "nr", "no", "lfd nr"}
 )
 FOR_PEOPLE = "#"  # begins the header of a column that says nothing to us
 HEADERS = (*(column.header for column in COLUMNS), "param:NAME")
@@ -376,7 +387,7 @@ HEADERS = (*(column.header for column in COLUMNS), "param:NAME")
 
 def column_of(header: str) -> AnyColumn | None:
     """Return the column that a header means; None: it means none."""
-    if is_for_people(header):
+    if is_for_people(header) or is_of_promptfoo(header):
         return None
     if (match := _PARAM.fullmatch(header)) and (name := match[1].strip()):
         return param_column(name)
@@ -389,6 +400,11 @@ def column_of(header: str) -> AnyColumn | None:
 def is_for_people(header: str) -> bool:
     """Whether a column is a note that is for people only."""
     return header.strip().startswith(FOR_PEOPLE)
+
+
+def is_of_promptfoo(header: str) -> bool:
+    """Whether a column is promptfoo's, such as `__expected`: its cells say how they are compared."""
+    return header.strip().startswith(("__expected", "__config:__expected"))
 
 
 def param_column(name: str) -> SheetColumn:

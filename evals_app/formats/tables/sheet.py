@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import Any, Literal, Unpack
 
 from evals_app.formats.foreign.words import OUTPUTS, RESULTS, SESSIONS, plain, sounds_like_check
@@ -40,6 +41,7 @@ from evals_app.formats.tables.columns import (
     column_of,
     is_for_people,
     is_misspelt,
+    is_of_promptfoo,
     near_header,
     nearest_header,
     option_column,
@@ -64,6 +66,11 @@ _NAMES_LOST = (
     "The rows are turns of conversations, so they have no names of their own. It is left out."
 )
 _OF_TOOLS = frozenset({"description", "parameters", "input schema", "schema", "strict"})
+_ANSWERED = "Another column has the expected answers, so this is what an agent answered once. It is left out."
+_PROMPTFOO = (
+    "The cells of this column are checks as promptfoo writes them. Write `tests: file://{}` and the prompt into a "
+    "promptfooconfig.yaml next to this file, and import that."
+)
 _OFFERED = "These are tools that are offered, not tools that must be called. They are left out."
 
 EXAMPLE_TABLE = (
@@ -306,7 +313,11 @@ class Sheet:
             header, word = self.headers[n], plain(self.headers[n])
             if self.chosen.of(header) is not None:
                 continue
-            if word in OUTPUTS and has_results:
+            if word in OUTPUTS and self._expects_beside(n):
+                self.report(self.header, n, _ANSWERED, level="loss")
+                del self.columns[n]
+                self.left_out.add(n)
+            elif word in OUTPUTS and has_results:
                 message = (
                     f"{header!r} may be what an agent answered in an earlier run, because this table "
                     "has results, too."
@@ -319,6 +330,13 @@ class Sheet:
             elif word in AMBIGUOUS and (word == "tools" or not says_what):
                 first, second = AMBIGUOUS[word]
                 self._ask(n, f"{header!r} may mean two things.", first, second)
+
+    def _expects_beside(self, n: int) -> bool:
+        """Whether a column beside this one has the expected answers, and not by such a name."""
+        return any(
+            column.header == "expected" and m != n and plain(self.headers[m]) not in OUTPUTS
+            for m, column in self.columns.items()
+        )
 
     def _lists_tools(self, n: int) -> bool:
         """Whether a column describes tools with their parameters: what is offered, not expected."""
@@ -352,6 +370,10 @@ class Sheet:
             place = (at.path, at.line, at.column, at.keys, at.value, at.message)
             filled = self._count_filled(n)
             self.problems.append(IgnoredColumn(*place, "loss", header=header, rows=filled))
+            return
+        if is_of_promptfoo(header):
+            message = _PROMPTFOO.format(PurePosixPath(self.table.path).name)
+            self.report(self.header, n, message)
             return
         is_left_out = plain(header) in LEFT_OUT
         if is_left_out or (self.table.overlooks and not is_misspelt(header)):

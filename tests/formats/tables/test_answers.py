@@ -155,6 +155,43 @@ def test_of_a_choice_any_one_is_enough_and_that_is_said() -> None:
     assert ["any one" in warning.message for warning in imported.warnings] == [True]
 
 
+@pytest.mark.parametrize(
+    ("header", "cell", "types"),
+    [
+        ("keywords", "30 days, free", ["contains"] * 2),
+        ("keywords", "1,234 euros; by mail", ["contains"] * 2),
+        ("keywords", "30 days", ["contains"]),
+        ("Forbidden", "lawyer, sorry", ["not_contains"] * 2),
+        ("must contain", "Hello, Ann", ["contains"]),
+        ("must not contain", "Hello, Ann", ["not_contains"]),
+    ],
+)
+def test_commas_separate_keywords_and_that_is_said(
+    header: str, cell: str, types: list[str]
+) -> None:
+    imported = read("rows.csv", as_csv({"question": "How?", header: cell}))
+
+    (turn,) = imported.suites[0].spec.cases[0].turns
+    assert [check.type for check in turn.assertions or []] == types
+    said = [warning.keys for warning in imported.warnings if "commas" in warning.message]
+    assert said == (["B2"] if len(types) > 1 else [])
+
+
+def test_an_output_beside_the_expected_answer_is_an_old_reply() -> None:
+    row = {"input": "Where?", "expected": "Rome", "output": "Milan", "scores": {"exact": 0}}
+
+    imported = read("rows.jsonl", json.dumps(row).encode())
+
+    assert imported.suites[0].spec.cases[0].turns[0].expected == "Rome"
+    assert [loss.keys for loss in imported.losses] == ["[0].output", "[0].scores"]
+
+
+def test_checks_of_promptfoo_in_cells_are_refused_not_looked_for() -> None:
+    (problem,) = errors("rows.csv", b"question,__expected\nWhere?,contains:Rome\n")
+
+    assert "file://rows.csv" in problem.message
+
+
 ROWS = [
     {"question": "How long?", "expected": "Returns are free for 30 days."},
     {"question": "How much?", "expected": "35"},
