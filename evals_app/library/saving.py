@@ -87,14 +87,6 @@ def _write_rows(
     return zip(written, (entry.spec for entry in differing), strict=True)
 
 
-@transaction.atomic
-def save_provider(spec: ProviderSpec) -> Saved:
-    """Write a provider with the prices of its models."""
-    entries = compare_specs(Provider.objects.prefetch_related("prices"), [spec])
-    write_providers(entries)
-    return entries[0].what
-
-
 def write_providers(
     entries: Sequence[Compared[ProviderSpec]], imported_at: datetime | None = None
 ) -> None:

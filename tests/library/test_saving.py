@@ -11,9 +11,9 @@ from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.importing import SourceFile, read_files
-from evals_app.library.changes.spec_changes import same
+from evals_app.library.changes.spec_changes import compare_specs, same
 from evals_app.library.importing.file_import import import_files
-from evals_app.library.saving import save_agent, save_prices, save_provider, save_suite
+from evals_app.library.saving import save_agent, save_prices, save_suite, write_providers
 from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn
 from tests.engine.permitting import permitting
 from tests.library.written import AGENT, EVERYTHING, JUDGE, PROVIDER
@@ -149,6 +149,12 @@ base_url: https://models.example/v1
 api_key_env: PROVIDER_OURS
 max_tokens_parameter: max_tokens
 """
+
+
+def save_provider(spec: ProviderSpec) -> str:
+    entries = compare_specs(Provider.objects.prefetch_related("prices"), [spec])
+    write_providers(entries)
+    return entries[0].what
 
 
 @pytest.mark.parametrize(

@@ -174,10 +174,6 @@ class RuleRow(ItemRow):
         return f"{when} → {does}{cut_middle(item.get('reply') or item.get('error') or '', 60)}"
 
     @property
-    def call_field(self) -> forms.BoundField:
-        return self["calls"]
-
-    @property
     def advanced_fields(self) -> list[forms.BoundField]:
         return [self[name] for name in _ADVANCED]
 
