@@ -11,6 +11,7 @@ from django.db import transaction
 from rich.console import Console
 
 from evals_app.engine.forecast.run_forecast import Forecast
+from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.verdicts.judged_probes import JudgingPlan
 from evals_app.library.saving import save_agent, save_suite
 from evals_app.management.console import watch
@@ -20,6 +21,12 @@ from evals_app.runs.process.cluster import Interrupted
 from evals_app.runs.starting.forecast import forecast
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.start_run import start_run
+
+
+def stored_agent(slug: str) -> AgentSpec | None:
+    """Return an agent of this site, for a suite in a file that comes without its agent."""
+    agent = Agent.objects.filter(slug=slug).first()
+    return agent.to_spec() if agent else None
 
 
 def price_judging(plan: JudgingPlan) -> Forecast:

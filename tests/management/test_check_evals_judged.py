@@ -13,9 +13,12 @@ from django.core.management.base import CommandError
 
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.judged_probes import plan_judging
+from evals_app.formats.reading.yaml_text import write_yaml
 from evals_app.library.saving import save_suite
 from evals_app.management.judged_probes import price_judging
 from evals_app.models import Agent, Run, Suite
+from tests.engine.judging.makers import requirement
+from tests.model_server import KEY, ModelServer, Reply
 from tests.runs.suites import make_agent
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -82,6 +85,46 @@ def test_judged_checks_are_tried_with_one_question_for_each_answer(
     assert set(Agent.objects.values_list("slug", flat=True)) == {"echo", "judge"}
 
 
+def test_checks_of_files_are_tried_by_the_judge_that_is_asked_for(
+    tmp_path: Path, child_environment: dict[str, str], model_server: ModelServer
+) -> None:
+    unmet = {
+        "requirements": [requirement(met="no", quote="")],
+        "critique": "It does not.",
+        "injection_suspected": False,
+        "verdict": "fail",
+    }
+    model_server.answers(lambda _: Reply(json.dumps(unmet)))
+    check = {"type": "llm_judge", "criteria": "It answers.", "model": "nowhere/none"}
+    turn = {"user": "Where is it?", "expected": "It is in Bonn.", "assertions": [check]}
+    head = {"suite": "Orders", "slug": "orders", "agent": "elsewhere"}
+    file = tmp_path / "orders.suite.yaml"
+    file.write_bytes(write_yaml(head | {"cases": [{"name": "Order", "turns": [turn]}]}))
+    command = [sys.executable, "manage.py", "check_evals", str(file), "--judged", "--yes"]
+    judge = ["--judge", "anthropic/claude-haiku-5-5", "--format", "json", "--no-progress"]
+
+    done = subprocess.run(
+        [*command, *judge],
+        cwd=ROOT,
+        env=child_environment | {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model_server.url},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert done.returncode == 0, done.stderr
+    (suite,) = json.loads(done.stdout)["suites"]
+    (result,) = suite["checks"]
+    assert (result["result"], result["tried"]) == ("sound", ["refusal", "question", "negation"])
+    # The model refuses a temperature, so those questions are put again without it.
+    asked = [body for body in model_server.bodies if "temperature" not in body]
+    assert len(asked) == 3
+    assert "3 conversations" in done.stderr
+    assert not Suite.objects.exists()
+    assert not Agent.objects.exists()
+
+
 def test_a_price_asks_nothing() -> None:
     write_judged_suite()
     out = StringIO()
@@ -94,7 +137,8 @@ def test_a_price_asks_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["orders", "--judged"], ["orders", "--yes"], ["./manage.py", "--judged"]]
+    "arguments",
+    [["orders", "--judged"], ["orders", "--yes"], ["orders", "--judge", "scripted/judge"]],
 )
 def test_without_an_answer_nothing_is_asked(arguments: list[str]) -> None:
     write_judged_suite()

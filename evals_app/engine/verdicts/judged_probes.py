@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evals_app.engine.specs.agent_spec import AgentSpec, ScriptedAgent
+from evals_app.engine.specs.base_spec import JudgeRef, ModelSpec
 from evals_app.engine.specs.inventory import NOTHING_KNOWN
 from evals_app.engine.suites.suite_spec import (
     AssertionSpec,
@@ -42,8 +43,28 @@ class JudgingPlan:
     about: Mapping[str, tuple[Loc, str]]
 
 
-def plan_judging(suite: SuiteSpec, agent: AgentSpec) -> JudgingPlan | None:
-    """Plan one question to a judge for each probe of each judged check; None without any."""
+@dataclass(frozen=True, slots=True)
+class _Judges:
+    """Who is asked: `instead`, or the written judge; `of_agent` by its name, as another answers."""
+
+    of_agent: ModelSpec | None
+    instead: ModelSpec | None
+
+    def of(self, written: JudgeRef | None) -> JudgeRef | None:
+        if written is None:
+            return None
+        return self.instead or (self.of_agent if written == "agent" else written)
+
+
+def plan_judging(
+    suite: SuiteSpec, agent: AgentSpec | None, *, judge: ModelSpec | None = None
+) -> JudgingPlan | None:
+    """Plan one question to a judge for each probe of each judged check; None without any.
+
+    `judge` is asked instead of those of the suite and its checks. Of an unknown `agent`, the model
+    cannot judge.
+    """
+    judges = _Judges(agent.asked_model if agent else None, judge)
     cases: list[CaseSpec] = []
     rules: list[dict[str, str]] = []
     about: dict[str, tuple[Loc, str]] = {}
@@ -59,7 +80,7 @@ def plan_judging(suite: SuiteSpec, agent: AgentSpec) -> JudgingPlan | None:
             if probe.name == "nothing" or number >= 2**_BITS:
                 continue  # an empty reply fails before a judge sees it
             name = f"{number + 1:05} {probe.name}"
-            cases.append(_case(suite.cases[c], placed, agent, name=name, code=_code(number)))
+            cases.append(_case(suite.cases[c], placed, judges, name=name, code=_code(number)))
             rules.append(_rule(probe, _code(number)))
             about[name] = (loc, probe.name)
     if not cases:
@@ -79,11 +100,16 @@ def plan_judging(suite: SuiteSpec, agent: AgentSpec) -> JudgingPlan | None:
             "gates": GatesSpec(),
             "run_rule": "all_cases",
             "pass_rule": "all",
-            "judge_model": _judge(suite.judge_model, agent),
+            "judge_model": judge or judges.of(suite.judge_model),
             "cases": cases,
         }
     )
-    written = {"agent": agent.agent, "slug": slug, "driver": "scripted", "rules": rules}
+    written = {
+        "agent": agent.agent if agent else suite.agent,
+        "slug": slug,
+        "driver": "scripted",
+        "rules": rules,
+    }
     return JudgingPlan(whole, ScriptedAgent.model_validate(written), about)
 
 
@@ -117,10 +143,10 @@ def _rule(probe: Probe, code: str) -> dict[str, str]:
 
 
 def _case(
-    case: CaseSpec, placed: PlacedCheck, agent: AgentSpec, *, name: str, code: str
+    case: CaseSpec, placed: PlacedCheck, judges: _Judges, *, name: str, code: str
 ) -> CaseSpec:
     """Return a case up to the turn of a check, with this check alone."""
-    check = _asked_once(placed.check, agent)
+    check = _asked_once(placed.check, judges)
     last = placed.number or len(case.turns)
     turns = [
         turn.model_copy(
@@ -143,12 +169,7 @@ def _case(
     return case.model_copy(update=changes)
 
 
-def _asked_once(check: AssertionSpec, agent: AgentSpec) -> AssertionSpec:
+def _asked_once(check: AssertionSpec, judges: _Judges) -> AssertionSpec:
     once = {"votes": 1} if hasattr(check.grader, "votes") else {}
     grader = check.grader.model_copy(update=once)
-    return check.model_copy(update={"grader": grader, "model": _judge(check.model, agent)})
-
-
-def _judge(judge: Any, agent: AgentSpec) -> Any:
-    """Return a judge; that of the agent itself by its name, because another agent answers."""
-    return agent.asked_model if judge == "agent" else judge
+    return check.model_copy(update={"grader": grader, "model": judges.of(check.model)})

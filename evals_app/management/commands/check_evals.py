@@ -3,7 +3,8 @@
 import json
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from evals_app.checks import FOR_COMMANDS
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.base_spec import ModelSpec, read_model
 from evals_app.engine.specs.inventory import NOTHING_KNOWN, Inventory
+from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.can_fail import (
     ONLY_FORBIDS,
     ProbedCheck,
@@ -35,7 +39,14 @@ from fixtures_app.ground.spec_errors import messages_of
 
 _SHOWN = 20  # results of a kind in the text
 
-Probed = tuple[str, ProbedSuite]
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A suite, what its checks passed, and the agent it tests; None: nothing is known of it."""
+
+    suite: SuiteSpec
+    probed: ProbedSuite
+    agent: AgentSpec | None
 
 
 class Command(RunsCommand):
@@ -62,6 +73,7 @@ class Command(RunsCommand):
         add("--agent", metavar="SLUG", help="The agent to test, for files of other systems.")
         flag = partial(add, action="store_true")
         flag("--judged", help="Also ask judges, once for each answer. It costs model calls.")
+        add("--judge", metavar="MODEL", help="With --judged: provider/model to ask instead.")
         add("--max-cost", type=usd, metavar="USD", help="Stop asking judges before it costs more.")
         flag("--forecast", help="With --judged: print the price and ask nothing.")
         flag("--yes", help="With --judged: start without asking.")
@@ -75,20 +87,17 @@ class Command(RunsCommand):
 
     def work(self, options: dict[str, Any], console: Console) -> None:
         paths = paths_of(options["suites"])
-        if paths and options["judged"]:
+        only_judged = ("forecast", "yes", "max_cost", "judge")
+        if not options["judged"] and any(options[name] for name in only_judged):
             raise usage_error(
-                "--judged asks judges of this site. Import the files, and name suites."
+                "--forecast, --yes, --max-cost and --judge are about judges: add --judged."
             )
-        if (options["forecast"] or options["yes"] or options["max_cost"]) and not options["judged"]:
-            raise usage_error("--forecast, --yes and --max-cost are about judges: add --judged.")
+        tried = list(self._of_files(paths, options) if paths else _of_suites(options["suites"]))
         if options["judged"]:
-            probed = self._of_judged_suites(options, console)
-        else:
-            probed = list(
-                self._of_files(paths, options) if paths else _of_suites(options["suites"])
-            )
+            tried = self._with_judges(tried, options, console)
         if options["forecast"]:
             return
+        probed = [(one.suite.slug, one.probed) for one in tried]
         if options["format"] == "json":
             suites = [probed_json(slug, result) for slug, result in probed]
             document = {"schema_version": SCHEMA_VERSION, "suites": suites}
@@ -98,7 +107,7 @@ class Command(RunsCommand):
         if any(result.counts["blind"] for _, result in probed):
             sys.exit(1)
 
-    def _of_files(self, paths: list[str], options: dict[str, Any]) -> Iterator[Probed]:
+    def _of_files(self, paths: list[str], options: dict[str, Any]) -> Iterator[_Tried]:
         """Read files without a database, so whatever else they refer to may exist."""
         # They load PyYAML.
         from evals_app.formats.checking.references import ExistingObjects  # noqa: PLC0415
@@ -134,21 +143,24 @@ class Command(RunsCommand):
         for suite in imported.suites:
             agent = agents.get(suite.spec.agent)
             inventory = Inventory.of(agent.slug, agent.abilities) if agent else NOTHING_KNOWN
-            yield suite.spec.slug, probe_suite(suite.spec, inventory)
+            yield _Tried(suite.spec, probe_suite(suite.spec, inventory), agent)
 
-    def _of_judged_suites(self, options: dict[str, Any], console: Console) -> list[Probed]:
+    def _with_judges(
+        self, tried: Sequence[_Tried], options: dict[str, Any], console: Console
+    ) -> list[_Tried]:
         """Print the price of asking judges, ask them, and add what they found."""
         from evals_app.management import judged_probes  # noqa: PLC0415 - loads what runs need
 
-        probed = list(_of_suites(options["suites"]))
+        judge = _read_judge(options["judge"])
         plans = {}
-        for suite in whole_suites(options["suites"]):
-            if plan := plan_judging(suite.to_spec(), suite.agent.to_spec()):
-                plans[suite.slug] = plan
+        for one in tried:
+            agent = one.agent or judged_probes.stored_agent(one.suite.agent)
+            if plan := plan_judging(one.suite, agent, judge=judge):
+                plans[one.suite.slug] = plan
         prices = [(slug, judged_probes.price_judging(plan)) for slug, plan in plans.items()]
         print_forecasts(prices, options, console)
         if options["forecast"] or not plans:
-            return probed
+            return list(tried)
         if not (options["yes"] or agrees()):
             raise usage_error("Nothing was started.")
         runs = judged_probes.judge(
@@ -159,19 +171,28 @@ class Command(RunsCommand):
         )
         found = {slug: judged_probes.judged_in(run) for slug, run in zip(plans, runs, strict=True)}
         return [
-            (slug, with_judged(result, plans[slug], found[slug]) if slug in plans else result)
-            for slug, result in probed
+            replace(one, probed=with_judged(one.probed, plans[slug], found[slug]))
+            if (slug := one.suite.slug) in plans
+            else one
+            for one in tried
         ]
 
 
-def _of_suites(slugs: list[str]) -> Iterator[Probed]:
+def _of_suites(slugs: list[str]) -> Iterator[_Tried]:
     from evals_app.library.probing import probe_stored  # noqa: PLC0415 - needs a database
 
     for suite in whole_suites(slugs):
         try:
-            yield suite.slug, probe_stored(suite)
+            yield _Tried(suite.to_spec(), probe_stored(suite), suite.agent.to_spec())
         except ValidationError as error:
             raise usage_error(f"{suite.slug} cannot be read. {messages_of(error)[0]}") from error
+
+
+def _read_judge(written: str | None) -> ModelSpec | None:
+    try:
+        return read_model(written) if written else None
+    except ValidationError as error:
+        raise usage_error(f"--judge {written}: {messages_of(error)[0]}") from error
 
 
 def _lines(slug: str, probed: ProbedSuite) -> Iterator[str]:
