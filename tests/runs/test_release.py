@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
+from evals_app.admin.comparing.side_by_side import comparison_url
 from evals_app.engine.statistics.retest import Direction, Suspect, SuspectState, Trials
 from evals_app.mcp.table import TOOLS
 from evals_app.mcp.tool import Caller, call_tool
@@ -166,6 +167,10 @@ def by_page(suite: Suite) -> str:
     page = client.get(reverse("admin:evals_app_suite_cases", args=[suite.pk]))
     box = page.context["release"]
     assert str(escape(box.first.sentence)) in page.content.decode()
+    if suite.baseline_id is not None:
+        runs = Run.objects.filter(suite=suite, is_whole=True).exclude(pk=suite.baseline_id)
+        address = comparison_url([suite.baseline_id, runs.latest("pk").pk])
+        assert client.get(address).context["release"].first == box.first
     return f"{box.word}: {box.first.sentence}"
 
 

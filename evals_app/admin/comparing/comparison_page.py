@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from evals_app.admin.comparing.comparison_charts import cost_and_quality, score_distribution
+from evals_app.admin.comparing.release_box import ReleaseBox, release_box
 from evals_app.admin.comparing.side_by_side import comparison_url, read_number, side_by_side_url
 from evals_app.admin.conversation.execution_numbers import score_size, with_sign
 from evals_app.admin.importing.import_changes import ChangedValue, changed_place
@@ -141,6 +142,7 @@ def comparison_page(request: HttpRequest) -> dict[str, Any]:
     rows, scale = comparison.matrix, comparison.base.score_scale
     checks = changed_checks(comparison, page.object_list)
     return {
+        "release": _release(request, comparison),
         "columns": _columns(comparison, ids, labels),
         "heads": [
             _head_line(request, comparison, head, place)
@@ -162,6 +164,15 @@ def comparison_page(request: HttpRequest) -> dict[str, Any]:
         "page_url": comparison_url(ids, **_filters(change, text)),
         "all_url": comparison_url(ids),
     }
+
+
+def _release(request: HttpRequest, comparison: Comparison) -> ReleaseBox | None:
+    """Return the answer about a whole run that is compared with the released version."""
+    suite, head = comparison.base.suite, comparison.heads[0].run
+    if suite is None or len(comparison.heads) > 1 or not head.is_whole:
+        return None
+    is_asked = head.suite_id == suite.pk and suite.baseline_id == comparison.base.pk
+    return release_box(request, suite, run=head) if is_asked else None
 
 
 def _comes_first(row: MatrixRow) -> bool:
