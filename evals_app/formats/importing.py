@@ -55,7 +55,12 @@ from evals_app.formats.foreign.draft import (
 from evals_app.formats.foreign.kept import with_choices
 from evals_app.formats.foreign.losses import Losses, losses_in, losses_of_suites
 from evals_app.formats.foreign.one_suite import joined_suites
-from evals_app.formats.foreign.shapes import NO_CHOICES, ReaderContext, TableChoices
+from evals_app.formats.foreign.shapes import (
+    NO_CHOICES,
+    ReaderContext,
+    TableChoices,
+    TablesRead,
+)
 from evals_app.formats.foreign.sidecar import is_sidecar, with_sidecars
 from evals_app.formats.lobu import agent_of
 from evals_app.formats.native import read_native
@@ -147,6 +152,7 @@ def read_files(
     root: str = "",
     tables: TableChoices = NO_CHOICES,
     as_one_suite: bool = False,
+    seen: TablesRead | None = None,
 ) -> Imported:
     """Read files into specs; `known` is what exists already and may be referred to.
 
@@ -155,18 +161,23 @@ def read_files(
     `environment` fills in `${NAME}` in dialects that know it: empty, unless the person who imports
     may see it. `root` is the folder, as a whole path, in which the paths of the files begin.
     `tables` is what they chose for tables. With `as_one_suite` all suites that test one agent become
-    one, with a case for each.
+    one, with a case for each. `seen` collects what is read of tables, even if there are errors.
 
     Raises:
         FormatError: with every problem of every file.
     """
     known = known or ExistingObjects()
+    seen = seen or TablesRead()
+    seen.clear()
     problems: list[Problem] = []
     unread: dict[Kind, list[str]] = {}
     given = {file.path: file.content for file in files if isinstance(file, SourceFile)}
     attached = AttachedFiles(given, find, find_paths, known.size_of)
     evals = [file for file in files if not is_sidecar(file.path)]
     read = _classify(evals, dialect, problems, unread)
+    seen.tables |= {
+        file.document.path: file.document for file in read if is_spreadsheet(file.document.path)
+    }
     around = ReaderContext(
         attached,
         agent,
@@ -177,6 +188,7 @@ def read_files(
         fixtures_of=lambda suite: known.chosen(suite).get("fixtures", ()),
         root=root,
         tables=tables,
+        seen=seen,
     )
     drafts, wrong = with_sidecars(
         list(_limit_drafts(_drafts(read, around))),
@@ -188,6 +200,7 @@ def read_files(
     drafts = list(map(attached.attach, drafts))
     # What another file names is a part of that, even if it looks like an eval file.
     drafts = [draft for draft in drafts if draft.document.path not in attached.claimed]
+    seen.leave_out(attached.claimed)
     if as_one_suite:
         drafts = joined_suites(drafts, around)
     drafts = [with_choices(draft, known.chosen) for draft in drafts]

@@ -11,16 +11,12 @@ from evals_app.engine.graders.kit.base import PlainGrader
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.verdicts.probes import opposite, with_near_number
 from evals_app.engine.verdicts.rehearsal import passes
-from evals_app.formats.foreign.shapes import TableChoices
 from evals_app.formats.reading.problems import has_secret
 from evals_app.formats.tables.answers import CRITERIA, NAMES, NOTHING, AnswerKind, bare_answer
-from evals_app.formats.tables.cases import read_cases
-from evals_app.formats.tables.chosen import ColumnChoices, UnknownColumn
 from evals_app.formats.tables.columns import NO_CHECK, CheckColumn, ways
 from evals_app.formats.tables.guide import ABOUT, ABOUT_PARAM
-from evals_app.formats.tables.sheet import Sheet, sheets_of
-from evals_app.formats.tables.suites import is_about_suites, read_settings
-from evals_app.formats.tables.table import Table, column_letter
+from evals_app.formats.tables.sheet import Sheet
+from evals_app.formats.tables.table import column_letter
 from fixtures_app.ground.quoting import cut_middle
 
 Json = dict[str, Any]
@@ -112,38 +108,14 @@ class SheetShown:
     has_kept_header: bool = False
 
 
-def map_table(table: Table, choices: TableChoices) -> list[SheetShown]:
-    """Return the sheets of cases of a table, and those in which no column of questions is known."""
-    sheets = [
-        item for item in sheets_of(table, ColumnChoices(choices)) if not is_about_suites(item)
-    ]
-    has_cases = any(sheet.has_messages for sheet in sheets)
-    return [
-        _map_sheet(sheet)
-        for sheet in sheets
-        if sheet.has_messages or (sheet.filled_rows() and (sheet.columns or not has_cases))
-    ]
-
-
-def _map_sheet(sheet: Sheet) -> SheetShown:
-    became = {n: column.header for n, column in sheet.columns.items()}
-    if sheet.has_messages:
-        sheet.check_headers()
-        read_cases(sheet, compares="assertions" not in read_settings(sheet))
-    else:
-        sheet.ask_for_messages()
-    wrong = {
-        problem.column - 1: problem
-        for problem in reversed(sheet.problems)
-        if problem.level == "error" and problem.line == sheet.header + 1
-    }
+def map_sheet(sheet: Sheet) -> SheetShown:
+    """Return what the columns of a sheet became when it was read."""
     columns = []
     for n, header in enumerate(sheet.headers[:MAX_COLUMNS]):
         if not header:
             continue
-        known = became.get(n, "") if n in sheet.columns else ""
+        known = sheet.columns[n].header if n in sheet.columns else ""
         cells = [text for row in sheet.filled_rows() if (text := sheet.text(row, n)) is not None]
-        problem = wrong.get(n)
         columns.append(
             ColumnShown(
                 header=header,
@@ -152,8 +124,8 @@ def _map_sheet(sheet: Sheet) -> SheetShown:
                 about=_about(known),
                 filled=len(cells),
                 sample=_show_text(next(iter(cells), "")),
-                is_asked=problem is not None,
-                nearest=problem.nearest if isinstance(problem, UnknownColumn) else "",
+                is_asked=n in sheet.asked,
+                nearest=sheet.asked.get(n, ""),
                 is_kept=sheet.chosen.is_kept(header),
                 texts=tuple(_texts(sheet, n, cells)),
             )

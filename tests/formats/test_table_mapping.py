@@ -1,8 +1,11 @@
+from contextlib import suppress
+
 import pytest
 
-from evals_app.formats.foreign.shapes import TableChoices
-from evals_app.formats.table_mapping import SheetShown, TextsShown, map_table
-from evals_app.formats.tables.reader import read_table
+from evals_app.formats.foreign.shapes import TableChoices, TablesRead
+from evals_app.formats.importing import SourceFile, read_files
+from evals_app.formats.reading.problems import FormatError
+from evals_app.formats.table_mapping import SheetShown, TextsShown, map_sheet
 
 GERMAN = """\
 Fragenkatalog 2026;;;;
@@ -13,7 +16,11 @@ Nr.;Kundenfrage;Musterantwort;NICHT sagen!;Betrag in €
 
 
 def mapped(text: str, **chosen: object) -> SheetShown:
-    (sheet,) = map_table(read_table("a.csv", text.encode()), TableChoices(**chosen))  # type: ignore[arg-type]
+    file, seen = SourceFile("a.csv", text.encode()), TablesRead()
+    tables = TableChoices(**chosen)  # type: ignore[arg-type]
+    with suppress(FormatError):
+        read_files([file], tables=tables, seen=seen)
+    (sheet,) = map(map_sheet, seen.sheets)
     return sheet
 
 

@@ -37,7 +37,7 @@ from evals_app.admin.kit.pages import page_context
 from evals_app.admin.kit.permissions import refused_upload
 from evals_app.engine.specs.files import media_type
 from evals_app.formats.dialects import DIALECTS
-from evals_app.formats.foreign.shapes import NO_CHOICES, KeptChoices, TableChoices
+from evals_app.formats.foreign.shapes import NO_CHOICES, KeptChoices, TableChoices, TablesRead
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.reading.parsed_file import MAX_BYTES
 from evals_app.formats.reading.problems import FormatError, Problem
@@ -199,14 +199,15 @@ class _Page:
         `keeps`: what is chosen for tables is kept for other files.
         """
         outcome: ImportReport | FormatError
+        seen = TablesRead()
         try:
-            outcome = checked.carry_out(rights=self.rights, dry_run=True)
+            outcome = checked.carry_out(rights=self.rights, dry_run=True, seen=seen)
             checked = replace(checked, before=outcome.before)
         except FormatError as error:
             outcome = error
         except PermissionDenied as error:
             return self.show(form, note=str(error))
-        looked = preview(outcome, checked.contents, checked.tables)
+        looked = preview(outcome, checked.contents, seen)
         if keeps:
             keep_choices(self.request.session, checked.tables, looked.sheets)
         offered = offer_choices(*(looked.sheets, looked.unknown, looked.answers, checked.tables))

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby
 
 from django.utils.text import Truncator
 
 from evals_app.admin.importing.import_changes import ObjectPreview, count_by_kind
 from evals_app.admin.importing.import_forms import AGENT_FIELD
 from evals_app.formats.detect import is_spreadsheet
-from evals_app.formats.foreign.shapes import NO_CHOICES, TableChoices
+from evals_app.formats.foreign.shapes import TablesRead
+from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import (
     FormatError,
     Level,
@@ -19,7 +21,7 @@ from evals_app.formats.reading.problems import (
     has_secret,
     is_secret,
 )
-from evals_app.formats.table_mapping import SheetShown, map_table
+from evals_app.formats.table_mapping import SheetShown, map_sheet
 from evals_app.formats.tables.chosen import AnswerGuess, IgnoredColumn, UnknownColumn
 from evals_app.formats.tables.reader import read_table
 from evals_app.formats.tables.table import NO_NAME, Table, cell_name
@@ -27,7 +29,7 @@ from evals_app.library.changes.import_report import ImportReport, ObjectChange
 from evals_app.reports.answers.losses import checks_not_read
 
 MAX_SHOWN = 100  # problems of one level
-MAX_TABLES = 5  # of which columns are shown
+MAX_SHEETS = 5  # of which columns are shown
 MAX_WRITTEN = 50  # objects, new ones and changed ones each
 _MAX_LINE = 160
 _BEFORE = 60  # characters of a long line that are shown before the place
@@ -134,20 +136,20 @@ class Preview:
 def preview(
     outcome: ImportReport | FormatError,
     contents: Mapping[str, bytes],
-    chosen: TableChoices = NO_CHOICES,
+    seen: TablesRead | None = None,
 ) -> Preview:
-    """Return the outcome of a dry run, with lines of the uploaded files.
-
-    `chosen` is what was chosen for tables.
-    """
-    quotes = _Quotes(contents)
+    """Return the outcome of a dry run, with lines of the uploaded files and what was `seen` of tables."""
+    seen = seen or TablesRead()
+    quotes = _Quotes(contents, seen.tables)
     changes: list[ObjectChange] = []
     if isinstance(outcome, FormatError):
         problems = outcome.problems
     else:
         problems = [*outcome.guesses, *outcome.warnings, *outcome.losses]
         changes = outcome.changes
-    sheets = list(quotes.sheets(_tables_in(problems, changes), chosen))
+    sheets = [map_sheet(item) for item in seen.sheets if is_spreadsheet(item.table.path)][
+        :MAX_SHEETS
+    ]
     shown = {sheet.path for sheet in sheets}
     problems = [
         item for item in problems if not (isinstance(item, AnswerGuess) and item.path in shown)
@@ -191,14 +193,6 @@ def preview(
     )
 
 
-def _tables_in(problems: list[Problem], changes: list[ObjectChange]) -> list[str]:
-    """Return the paths of tables that were read as cases."""
-    said = (AnswerGuess, IgnoredColumn, NoAgent, UnknownColumn)
-    paths = [problem.path for problem in problems if isinstance(problem, said)]
-    paths += [change.path for change in changes if change.kind == "suite"]
-    return [path for path in dict.fromkeys(paths) if is_spreadsheet(path)][:MAX_TABLES]
-
-
 def _lost_checks(outcome: ImportReport | FormatError) -> str:
     """Return how many checks an import loses; empty if none."""
     if isinstance(outcome, FormatError) or not outcome.checks_lost:
@@ -209,10 +203,12 @@ def _lost_checks(outcome: ImportReport | FormatError) -> str:
 class _Quotes:
     """Finds the lines of problems; each file is read once."""
 
-    def __init__(self, contents: Mapping[str, bytes]) -> None:
+    def __init__(self, contents: Mapping[str, bytes], tables: Mapping[str, ParsedFile]) -> None:
         self._contents = contents
         self._lines: dict[str, list[str]] = {}
-        self._tables: dict[str, Table | None] = {}
+        self._tables: dict[str, Table | None] = {
+            path: table for path, table in tables.items() if isinstance(table, Table)
+        }
 
     def remarks(self, problems: list[Problem]) -> ProblemsByFile:
         shown = problems[:MAX_SHOWN]
@@ -222,11 +218,6 @@ class _Quotes:
             [(path, list(quoted)) for path, quoted in files],
             len(problems) - len(shown),
         )
-
-    def sheets(self, paths: list[str], chosen: TableChoices) -> Iterator[SheetShown]:
-        """Yield what the columns of tables become."""
-        tables = filter(None, map(self._table, paths))
-        return islice((sheet for table in tables for sheet in map_table(table, chosen)), MAX_TABLES)
 
     def _quote(self, problem: Problem) -> QuotedProblem:
         if is_spreadsheet(problem.path):
@@ -266,11 +257,11 @@ class _Quotes:
         return QuotedProblem(problem, cells=tuple(cells))
 
     def _table(self, path: str) -> Table | None:
+        """Return a table; None: it could not be read, which is reported."""
         if path not in self._tables:
-            try:
+            self._tables[path] = None
+            with suppress(FormatError):  # a part of another file
                 self._tables[path] = read_table(path, self._contents.get(path, b""))
-            except FormatError:
-                self._tables[path] = None  # its problem is reported
         return self._tables[path]
 
     def _lines_of(self, path: str) -> list[str]:

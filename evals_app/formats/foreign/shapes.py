@@ -12,7 +12,7 @@ import textwrap
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Unpack, get_args
+from typing import Any, ClassVar, Unpack, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -83,6 +83,26 @@ class TableChoices:
 NO_CHOICES = TableChoices()
 
 
+@dataclass(slots=True)
+class TablesRead:
+    """What an import reads of tables, for a page that shows it.
+
+    `tables` are the CSV and XLSX files by their paths, `sheets` those sheets (of `tables.sheet`) that
+    have cases or in which a column is asked for, with all that was said of them.
+    """
+
+    tables: dict[str, ParsedFile] = field(default_factory=dict)
+    sheets: list[Any] = field(default_factory=list)
+
+    def clear(self) -> None:
+        self.tables.clear()
+        self.sheets.clear()
+
+    def leave_out(self, paths: Collection[str]) -> None:
+        """Leave out the sheets of files that turned out to be parts of others."""
+        self.sheets[:] = [sheet for sheet in self.sheets if sheet.table.path not in paths]
+
+
 @dataclass(frozen=True, slots=True)
 class ReaderContext:
     """What a reader may look at besides its own files.
@@ -92,7 +112,8 @@ class ReaderContext:
     that exist, or that native files of the import describe, `providers` those of providers.
     `fixtures` are the slugs of the import's fixtures by the path of their file, `fixtures_of`
     returns those of a stored suite. `root` is the folder, as a whole path, in which the paths of
-    files begin, if it is known. `tables` is what the person chose for tables.
+    files begin, if it is known. `tables` is what the person chose for tables, `seen` collects what is
+    read of them.
     """
 
     attached: AttachedFiles
@@ -104,6 +125,7 @@ class ReaderContext:
     fixtures_of: Callable[[str], Sequence[str]] = lambda _: ()
     root: str = ""
     tables: TableChoices = NO_CHOICES
+    seen: TablesRead = field(default_factory=TablesRead)
 
     def folder(self, document: ParsedFile) -> str:
         """Return the name of the folder of a file, wherever the import began; empty if unknown."""

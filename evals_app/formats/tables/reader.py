@@ -72,6 +72,7 @@ def _suites(table: Table, around: ReaderContext, chosen: ColumnChoices) -> Itera
         table.problem((), hidden.format(name), value="", level="warning") for name in table.unseen
     ]
     problems += _others(table, others, cases)
+    around.seen.sheets += (item for item in sheets if item.has_messages or item.asked)
     for sheet in cases:
         sheet.check_headers()
     settings = {case.name: read_settings(case) for case in cases}

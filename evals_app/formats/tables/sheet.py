@@ -101,6 +101,7 @@ class Sheet:
     has_kept_header: bool = False
     columns: dict[int, AnyColumn] = field(default_factory=dict)
     left_out: set[int] = field(default_factory=set)  # columns of which all is said
+    asked: dict[int, str] = field(default_factory=dict)  # columns, with what each probably is
     problems: list[Problem] = field(default_factory=list)
     origins: dict[Loc, Loc] = field(default_factory=dict)
     names: int = 0  # the column of the names of cases
@@ -361,6 +362,7 @@ class Sheet:
             self.report(self.header, n, f"{means} It is left out.", level="loss")
         else:
             hint = f"Begin the header with {FOR_PEOPLE} if it is for people only."
+            self.asked[n] = ""
             self.report(self.header, n, f"{means} {hint}")
 
     def _report_unknown(self, n: int, header: str) -> None:
@@ -397,6 +399,7 @@ class Sheet:
         at = self.table.problem((self.name, self.header, n), message)
         place = (at.path, at.line, at.column, at.keys, at.value, at.message)
         header = self.headers[n]
+        self.asked[n] = nearest
         return UnknownColumn(*place, header=header, nearest=nearest, sample=self._sample(n, header))
 
     def ask_for_messages(self) -> None:

@@ -22,7 +22,7 @@ from evals_app.engine.specs.base_spec import read_model
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.foreign.attached import FindFile, FindPaths, files_of
-from evals_app.formats.foreign.shapes import TableChoices
+from evals_app.formats.foreign.shapes import TableChoices, TablesRead
 from evals_app.formats.importing import Imported, Located, SourceData, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.library.changes.edits import edit_of, note_changes
@@ -97,6 +97,7 @@ class ReadOptions(TypedDict, total=False):
     root: str
     tables: TableChoices
     as_one_suite: bool
+    seen: TablesRead
 
 
 @pause_collection()

@@ -4,15 +4,19 @@ import re
 import zipfile
 from html.parser import HTMLParser
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core.cache import cache
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils.module_loading import import_string
 from openpyxl import load_workbook
 
 from evals_app.admin.importing import import_page
 from evals_app.formats.dialects import DIALECTS
+from evals_app.formats.tables.separated import write_csv_rows
+from evals_app.formats.tables.workbook_writing import write_workbook
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import Agent, Assertion, Suite
 from tests.authored import client_who_may
@@ -561,6 +565,27 @@ def test_of_many_cases_a_few_are_shown_and_the_rest_is_counted(admin_client: Cli
 
     assert "and 1,000 more that are not shown" in page.text
     assert page.html.count("<ins>") == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "reader"),
+    [("a.csv", "reader.read_csv"), ("a.xlsx", "workbook.read_xlsx")],
+)
+def test_a_table_is_read_once_whatever_is_shown_of_it(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch, name: str, reader: str
+) -> None:
+    rows = [["user", "contains", "trials", "Owner"], ["Hi", "Hello", "many", "Ana"]]
+    is_csv = name.endswith(".csv")
+    table = write_csv_rows(rows) if is_csv else write_workbook([("Cases", rows)])
+    path = f"evals_app.formats.tables.{reader}"
+    read = Mock(side_effect=import_string(path))
+    monkeypatch.setattr(path, read)
+
+    page = check(admin_client, {name: table})
+
+    assert "1 other error" in page.text
+    assert "Choose what this column is" in page.text
+    read.assert_called_once()
 
 
 # Mistakes
