@@ -88,6 +88,12 @@ _SOURCES = re.compile(
 _EMPHASIS = re.compile(r"(?<![\w*`])(\*\*|\*|`)(?=[^\s*`])([^*`\n]+?)(?<=\S)\1(?![\w*`])")
 _EITHER = re.compile(r"\s+/\s+|\s*(?<!\|)\|(?!\|)\s*")
 _MIN_LETTERS = 3  # of each of two texts with a slash between them: km / h is one
+# Several texts, a comparison, a range, or a moment: people say these in many ways.
+_LOOSE = re.compile(
+    r";|^\s*[~<>\u2248\u2264\u2265\u00b1]|\s(?:or|oder|ou)\s|,[^,]*,"
+    r"|(?<![\d-])\d{1,3}\s?[-\u2013]\s?\d{1,3}(?![\d-])|\d{4}-\d\d-\d\d[ T]",
+    re.IGNORECASE,
+)
 _LITERAL: frozenset[AnswerKind] = frozenset({"number", "yes-no", "date", "short", "label"})
 
 
@@ -164,6 +170,11 @@ def alternatives(text: str) -> list[str]:
     kinds = {kind_of(part) for part in parts if part}
     is_each = all(parts) and kinds <= {"short", "number"} and (are_words or not is_slash)
     return list(dict.fromkeys(parts)) if is_each else [text]
+
+
+def is_loose(text: str) -> bool:
+    """Whether a right reply may well say a short answer in other words."""
+    return kind_of(text) == "short" and _LOOSE.search(text) is not None
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from evals_app.formats.tables.answers import (
     AnswerChecks,
     alternatives,
     bare_answer,
+    is_loose,
     labels_in,
 )
 from evals_app.formats.tables.choices import (
@@ -62,6 +63,10 @@ _READ_AS_LIST = (
 _NO_LIST = (
     "This begins like a list, but is not one in JSON, so it is looked for as it is written. Write "
     'a list as ["...", "..."], or several texts in one cell, each on its own line.'
+)
+_SAID_OTHERWISE = (
+    "A right reply may say this in other words, and then it fails. If any one of several texts is "
+    'enough, write a list: ["...", "..."]. Otherwise compare by same meaning.'
 )
 _ANY_ONE = "A reply passes if it has any one of these expected answers."
 _SHORT = (
@@ -359,6 +364,8 @@ def _compare(sheet: Sheet, row: int, n: int, turn: Json) -> list[Json]:
         del turn["expected"]
         sheet.remark(row, n, _ANY_ONE)
         return [one_of(texts)]
+    if is_loose(turn["expected"]) and not sheet.answers.way("short"):
+        sheet.remark(row, n, _SAID_OTHERWISE)
     checks = sheet.answers.checks_for(turn["expected"], (row, n))
     if sheet.answers.drops_text(checks):
         del turn["expected"]

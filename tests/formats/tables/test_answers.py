@@ -145,6 +145,23 @@ def test_a_short_text_may_give_a_choice(written: str, texts: list[str]) -> None:
     assert alternatives(written) == texts
 
 
+@pytest.mark.parametrize(
+    ("answer", "is_warned"),
+    [
+        *((text, True) for text in ("Rome or Milan", "Rome; Milan", "red, green, blue", "~50")),
+        *((text, True) for text in (">100", "10-20", "2026-05-03 14:30")),
+        *((text, False) for text in ("Rome", "Rome, Italy", "A-12", "555-1234", "14:30", "1,234")),
+        *((text, False) for text in ("2026-05-03", "R&D", "oracle", "Returns are; free or not.")),
+    ],
+)
+def test_what_is_said_in_many_ways_is_warned_of(answer: str, is_warned: bool) -> None:  # noqa: FBT001
+    row = {"question": "Which?", "answer": answer}
+
+    warnings = read("rows.jsonl", json.dumps(row).encode()).warnings
+
+    assert ["other words" in warning.message for warning in warnings] == [True] * is_warned
+
+
 def test_of_a_choice_any_one_is_enough_and_that_is_said() -> None:
     imported = read("rows.csv", b"question,answer\nWhere?,Rome / Roma\n")
 
