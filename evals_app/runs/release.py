@@ -1,12 +1,16 @@
 """May we ship? Reads what the answer about a run, or about a suite, depends on."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from typing import NamedTuple
 
 from django.db.models import Exists, OuterRef
 
 from evals_app.engine.statistics.agreement import Agreement
-from evals_app.engine.statistics.comparison import CasePair, match_cases
+from evals_app.engine.statistics.comparison import CaseOutcome, match_cases
 from evals_app.engine.statistics.retest import Finding, SuspectState
 from evals_app.engine.verdicts.gates import GateResult
 from evals_app.engine.verdicts.release_check import (
@@ -26,7 +30,7 @@ from evals_app.reports.answers.release import (
 )
 from evals_app.reports.answers.run_answers import Json
 from evals_app.runs.judges.calibration import agreements
-from evals_app.runs.reading.outcomes import case_outcomes
+from evals_app.runs.reading.outcomes import case_outcomes, outcomes_of
 from evals_app.runs.reviews.decisions import UndecidableError, outcomes_with_people
 
 
@@ -85,32 +89,63 @@ def _check(suite: Suite, run: Run | None, base: Run | None) -> ReleaseCheck:
         return check_release(ReleaseFacts(pairs=(), has_base=False, obstacles=[why]))
     is_released = base is not None and base.pk == run.pk
     compared = None if is_released else base
-    return check_release(
-        ReleaseFacts(
-            pairs=_pairs(run, compared),
-            has_base=compared is not None,
-            gates=_gates(run),
-            all_must_pass=suite.run_rule == Suite.RunRule.ALL_CASES,
-            allowed_worse=suite.max_regressions or 0,
-            settled={} if compared is None else _findings(compared, run),
-            obstacles=list(_obstacles(run)),
-            is_released=is_released,
-            agreement=_agreement(run),
-        )
+    beside = _FactsBesideCases(
+        gates=_gates(run),
+        all_must_pass=suite.run_rule == Suite.RunRule.ALL_CASES,
+        allowed_worse=suite.max_regressions or 0,
+        settled=() if compared is None else tuple(_findings(compared, run).items()),
+        obstacles=tuple(_obstacles(run)),
+        is_released=is_released,
+        agreement=_agreement(run),
+    )
+    return _check_cases(
+        _EndedRun.of(run), None if compared is None else _EndedRun.of(compared), beside
     )
 
 
-def _pairs(run: Run, base: Run | None) -> list[CasePair]:
+class _EndedRun(NamedTuple):
+    """A run as it ended and as people reviewed it: with the same values it has the same cases."""
+
+    pk: int
+    finished_at: datetime | None
+    reviewed: str
+
+    @classmethod
+    def of(cls, run: Run) -> "_EndedRun":
+        return cls(run.pk, run.finished_at, json.dumps(run.reviewed, sort_keys=True))
+
+
+class _FactsBesideCases(NamedTuple):
+    """What a `ReleaseFacts` has beside its cases."""
+
+    gates: tuple[GateResult, ...]
+    all_must_pass: bool
+    allowed_worse: int
+    settled: tuple[tuple[str, Finding], ...]
+    obstacles: tuple[ReleaseReason, ...]
+    is_released: bool
+    agreement: Agreement
+
+
+@lru_cache(maxsize=500)  # people look at the same runs again and again, and a run may be large
+def _check_cases(run: _EndedRun, base: _EndedRun | None, beside: _FactsBesideCases) -> ReleaseCheck:
+    known = beside._asdict() | {"settled": dict(beside.settled)}
+    before = {} if base is None else outcomes_of([base.pk])[base.pk]
+    pairs = list(match_cases(before, _outcomes(run.pk)))
+    return check_release(ReleaseFacts(pairs=pairs, has_base=base is not None, **known))
+
+
+def _outcomes(pk: int) -> Mapping[str, CaseOutcome]:
+    run = Run.objects.get(pk=pk)
     try:
-        head = outcomes_with_people(run)
+        return outcomes_with_people(run)
     except UndecidableError:  # another version made it
-        head = case_outcomes(run)
-    return list(match_cases({} if base is None else case_outcomes(base), head))
+        return case_outcomes(run)
 
 
-def _gates(run: Run) -> list[GateResult]:
+def _gates(run: Run) -> tuple[GateResult, ...]:
     decided = run.reviewed.get("gates") or run.summary.get("gates", ())
-    return [GateResult(**gate) for gate in decided]
+    return tuple(GateResult(**gate) for gate in decided)
 
 
 def _obstacles(run: Run) -> Iterator[ReleaseReason]:
