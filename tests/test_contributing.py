@@ -214,11 +214,11 @@ def test_a_question_becomes_a_case() -> None:
     },
     lines=[
         ("evals_app/formats/dialects.py", "    struere,\n    tables", "    quiz,\n"),
-        ("evals_app/formats/dialects.py", "        deepeval,\n    )", "        quiz,\n"),
-        ("pyproject.toml", "struere | waza", "quiz | "),
+        ("evals_app/formats/dialects.py", "        tau_bench,\n    )", "        quiz,\n"),
+        ("pyproject.toml", "tau_bench | waza", "quiz | "),
         (
             "pyproject.toml",
-            '    "evals_app.formats.struere",\n    "evals_app.formats.waza"',
+            '    "evals_app.formats.tau_bench",\n    "evals_app.formats.waza"',
             '    "evals_app.formats.quiz",\n',
         ),
         (

@@ -15,6 +15,7 @@ from evals_app.formats import (
     pydantic_evals,
     struere,
     tables,
+    tau_bench,
     waza,
 )
 from evals_app.formats.dialect import Dialect
@@ -38,5 +39,6 @@ DIALECTS: dict[str, Dialect] = {
         copilot_studio,
         waza,
         deepeval,
+        tau_bench,
     )
 }

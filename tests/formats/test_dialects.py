@@ -1,15 +1,17 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
 from evals_app.formats.checking.references import ExistingObjects
-from evals_app.formats.detect import is_eval_file
+from evals_app.formats.detect import is_eval_file, is_table
 from evals_app.formats.dialect import Dialect
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile, read_files
+from evals_app.formats.reading.yaml_source import read_yaml
+from evals_app.formats.tables.reader import read_table
 
 EVERY = [pytest.param(dialect, id=name) for name, dialect in DIALECTS.items()]
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -26,6 +28,21 @@ def test_its_sample_is_read_as_nothing_else_and_loses_nothing(dialect: Dialect) 
     assert len(imported.suites) == 1
     assert imported.losses == imported.warnings == []
     assert read_files(files, agent=agent, known=known, dialect=dialect.name) == imported
+
+
+@pytest.mark.parametrize("dialect", EVERY)
+def test_no_other_dialect_is_certain_that_its_sample_is_its_own(dialect: Dialect) -> None:
+    files = {
+        path: read_table(path, text.encode()) if is_table(path) else read_yaml(path, text.encode())
+        for path, text in dialect.sample
+    }
+
+    for path, document in files.items():
+        for name in (path, f"x{PurePath(path).suffix}"):
+            certain = {
+                other.name for other in DIALECTS.values() if other.is_certain(name, document.data)
+            }
+            assert certain <= {dialect.name}, path
 
 
 @pytest.mark.parametrize("dialect", EVERY)

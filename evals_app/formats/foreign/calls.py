@@ -18,9 +18,14 @@ def expected_call(name: str, args: Mapping[str, Any] | None, *, args_at: Spot) -
     """Return a call with exactly these arguments; None means any."""
     if args is None:
         return name
+    say_matchers(args, args_at)
+    return {"name": name, "args": dict(args), "args_match": "exact"}
+
+
+def say_matchers(args: Mapping[str, Any], args_at: Spot) -> None:
+    """Warn of mappings in arguments that would be matchers here."""
     for key, value in args.items():
         _say_matchers(args_at.at(key), value)
-    return {"name": name, "args": dict(args), "args_match": "exact"}
 
 
 def _say_matchers(spot: Spot, value: object) -> None:

@@ -28,7 +28,9 @@ GENERIC = frozenset(
     | {"llm", "promptfoo", "promptfooconfig", "prompts", "qa", "src", "test", "tests"}
 )
 # And names of files that only say that they are data.
-_GENERIC_FILES = GENERIC | {"cases", "data", "dataset", "datasets", "golden", "goldens", "testset"}
+_GENERIC_FILES = GENERIC | {
+    *("cases", "data", "dataset", "datasets", "golden", "goldens", "tasks", "testset"),
+}
 _SLUG_LENGTH = 60
 _MAX_SLUG = 100
 _NAME_CHARS = 60

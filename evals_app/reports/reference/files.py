@@ -58,8 +58,8 @@ of [Struere](coming-from-struere.md), [Agentura](coming-from-agentura.md),
 [Agent Skills](coming-from-agent-skills.md), [Pydantic Evals](coming-from-pydantic-evals.md),
 [ADK](coming-from-adk.md), [AgentV](coming-from-agentv.md),
 [Copilot Studio](coming-from-copilot-studio.md),
-[waza](coming-from-waza.md) and [DeepEval](coming-from-deepeval.md). Their defaults
-are written out on import, so that an export shows them. What they cannot say is written
+[waza](coming-from-waza.md), [DeepEval](coming-from-deepeval.md) and
+[tau-bench](coming-from-tau-bench.md). Their defaults are written out on import, so that an export shows them. What they cannot say is written
 [beside them](beside-files.md).
 
 Assertions have a page of their own: [assertions](assertions.md). [Your own agent](own-agents.md) describes

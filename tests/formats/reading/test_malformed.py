@@ -26,6 +26,7 @@ from tests.formats.openai_evals.test_criteria import asking, similarity
 from tests.formats.openai_evals.test_hosted import result
 from tests.formats.pydantic_evals.datasets import DATASET
 from tests.formats.tables.test_parquet import written as parquet
+from tests.formats.tau_bench.tasks import ASKED, OLD, TICKET
 from tests.formats.waza.evals import EVAL, TASK
 from tests.library.written import EVERYTHING, PROJECT, PROVIDER
 
@@ -322,6 +323,7 @@ HOLODECK = {
         ),
         pytest.param("openai-evals", "desk", {"samples.jsonl": OPENAI_SAMPLES}, id="samples"),
         ("copilot-studio", "desk", {"office.json": COPILOT}),
+        ("tau-bench", "desk", {"domains/x/tasks.json": [TICKET, ASKED, OLD]}),
         pytest.param("table", "desk", {"x.jsonl": TABLE}, id="rows"),
         *(
             pytest.param(None, None, {file.path: read_yaml("", file.content).data}, id=file.path)

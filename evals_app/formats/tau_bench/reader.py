@@ -1,0 +1,148 @@
+"""Read tasks: each that can begin without a simulated user is a case of one turn.
+
+Source: https://github.com/sierra-research/tau2-bench, src/tau2/data_model/tasks.py
+"""
+
+from collections.abc import Iterator, Sequence
+
+from evals_app.engine.basics.template import escape_braces
+from evals_app.formats.foreign.chats import is_chat, own_prompt, read_chat
+from evals_app.formats.foreign.draft import Draft
+from evals_app.formats.foreign.foreign_file import ForeignFile
+from evals_app.formats.foreign.parts import Json
+from evals_app.formats.foreign.plain_keys import with_plain_keys
+from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces, distinct_names
+from evals_app.formats.foreign.spots import Spot
+from evals_app.formats.reading.parsed_file import ParsedFile
+from evals_app.formats.tau_bench import DIALECT, is_of_instructions, results_in
+from evals_app.formats.tau_bench.criteria import checks_of
+from evals_app.formats.tau_bench.shapes import TauTask
+
+_VERBATIM = ("arguments", "user_scenario", "initialization_data", "initialization_actions")
+_KEPT = ("compare_args", "reward_basis")
+_NAME_CHARS = 190  # so that a number fits behind it
+_RESULTS = (
+    "These are simulations that tau-bench has run: results, not tasks. Import the tasks.json that they "
+    "were made of."
+)
+_SIMULATED = (
+    "A model plays the user of this task, and users are not simulated here. Give it a `ticket`, or end "
+    "`message_history` with a message of the user. Left out."
+)
+_NOTHING_LEFT = (
+    "No task of this file can be run. A model plays the user of a task without a `ticket`, and users "
+    "are not simulated here."
+)
+_PLAYED_ON = "Users are not simulated here: the agent gets {} and answers once. Left out."
+_TICKET, _MESSAGES = "the ticket", "the messages of `message_history`"
+_UNSENT = (
+    "The ticket is sent instead of these messages, which do not end with the user's. Left out."
+)
+_NOT_MESSAGES = "Expected a list of messages, each with `role` and `content`."
+
+
+def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
+    """Read tasks; each file is a suite."""
+    for document in documents:
+        plain = with_plain_keys(document, verbatim=_VERBATIM, kept=_KEPT)
+        reading = ForeignFile(plain, around)
+        if results_in(document.data):
+            reading.say((), _RESULTS, value="")
+            yield reading.remarks(DIALECT.name)
+        else:
+            yield from _read(Spot(reading))
+
+
+def _read(root: Spot) -> Iterator[Draft]:
+    reading, places = root.reading, SourcePlaces(root.document)
+    cases: list[Json] = []
+    for spot in _tasks(root):
+        places.note(("cases", len(cases)), spot.document, spot.loc)
+        if case := _case(spot, ("cases", len(cases), "turns", 0), places):
+            cases.append(case)
+    if not cases and reading.is_valid:
+        root.say(_NOTHING_LEFT, value="")
+    names = distinct_names([case["name"] for case in cases])
+    name = reading.around.file_name(root.document)
+    suite = {
+        "suite": name,
+        "slug": reading.slug(name),
+        "agent": reading.agent(),
+        "cases": [{**case, "name": name} for case, name in zip(cases, names, strict=True)],
+    }
+    yield from reading.suite(DIALECT.name, suite, places)
+
+
+def _tasks(root: Spot) -> Iterator[Spot]:
+    """Return the tasks of a file, which may be a list, have one at `tasks`, or be one itself."""
+    if isinstance(root.value, dict) and "tasks" not in root.value:
+        yield root
+        return
+    rows = root if isinstance(root.value, list) else root.at("tasks")
+    yield from rows.entries()
+
+
+def _case(spot: Spot, turn_loc: tuple[str | int, ...], places: SourcePlaces) -> Json | None:
+    """Read a task; None if nothing can be said to the agent."""
+    if is_of_instructions(spot.value):
+        spot.at("instruction").say(_SIMULATED, level="loss", checks=1, value="")
+        return None
+    task = spot.part(TauTask)
+    if task is None:
+        return {"name": "unread", "turns": [{"user": "unread"}]}
+    said = _talk_of(spot, task)
+    if said is None:
+        spot.at("user_scenario").say(_SIMULATED, level="loss", checks=1, value="")
+        return None
+    checks: list[Json] = []
+    if (criteria := task.evaluation_criteria) is not None:
+        for check, where in checks_of(spot.at("evaluation_criteria"), criteria):
+            places.note((*turn_loc, "assertions", len(checks)), where.document, where.loc)
+            checks.append(check)
+    about = task.description
+    told = (about.purpose, about.relevant_policies, about.notes)
+    history, user = said
+    return {
+        "name": str(task.id)[:_NAME_CHARS],
+        "description": "\n\n".join(filter(None, map(str.strip, told))),
+        "history": history,
+        "turns": [{"user": escape_braces(user), **({"assertions": checks} if checks else {})}],
+    }
+
+
+def _talk_of(spot: Spot, task: TauTask) -> tuple[list[Json], str] | None:
+    """Return earlier messages and what the user says; None if a model has to play the user."""
+    messages, at = task.initial_state.message_history, spot.at("initial_state", "message_history")
+    if messages and not is_chat(messages):
+        at.say(_NOT_MESSAGES)
+    elif said := _last_message(at, messages):
+        _lose_scenario(spot, _MESSAGES)
+        return said
+    elif messages and task.ticket:
+        at.say(_UNSENT, level="loss", value="")
+    if not task.ticket.strip():
+        return None
+    _lose_scenario(spot, _TICKET)
+    return [], task.ticket
+
+
+def _last_message(spot: Spot, messages: Sequence[object]) -> tuple[list[Json], str] | None:
+    """Return earlier messages and the last one, if it is the user's."""
+    chat = read_chat([message for message in messages if isinstance(message, dict)])
+    if chat is None or chat.answer is not None or not _ends_with_user(messages):
+        return None
+    remarks = [*chat.remarks, *([own_prompt(spot.reading.around.agent)] if chat.system else [])]
+    for remark in remarks:
+        spot.say(remark, level="loss", value="")
+    return chat.history_in_case, chat.user
+
+
+def _ends_with_user(messages: Sequence[object]) -> bool:
+    last = messages[-1] if messages else None
+    return isinstance(last, dict) and str(last.get("role")).strip().lower() == "user"
+
+
+def _lose_scenario(spot: Spot, sent: str) -> None:
+    if spot.at("user_scenario").value is not None:
+        message = _PLAYED_ON.format(sent)
+        spot.at("user_scenario").say(message, level="loss", value="")
