@@ -215,7 +215,7 @@ def test_a_german_table_with_odd_headers_gets_a_verdict_by_clicking_alone(
 
     expect(page.get_by_role("heading", name="Which agent should answer?")).to_be_focused()
     page.get_by_role("button", name="Continue").click()
-    expect(page.get_by_text("Left out, as you chose: Nr. (3 filled)")).to_be_visible()
+    expect(page.get_by_text("Left out, as you chose: gepr. durch (2 filled)")).to_be_visible()
     expect(page.get_by_text("“The answer is 6,90.”")).to_be_visible()
     expect(page.get_by_text("“The answer is 7,90.”")).to_be_visible()
     expect(page.get_by_label("sentence: how it is compared")).to_have_value("contains")
@@ -229,3 +229,17 @@ def test_a_german_table_with_odd_headers_gets_a_verdict_by_clicking_alone(
     elsewhere(work)
     run = elsewhere(Run.objects.get)
     assert (run.total, run.passed, run.failed) == (3, 2, 1)
+    page.reload()
+    expect(page.get_by_text("1 of 3 cases failed.")).to_be_visible()
+    page.get_by_role("table").get_by_role("link", name="Mein Paket").click()
+    page.wait_for_url("**/evals_app/execution/**")
+    expect(page.locator(".review-verdict")).to_contain_text("Failed")
+    turn = page.locator("#turn-1")
+    expect(turn.locator(".bubble.is-agent")).to_contain_text("Das geht nicht.")
+    said = turn.locator(".grade", has_text="does not contain “geht nicht”")
+    expect(said).to_contain_text("Failed")
+    expect(turn.locator(".grade", has_text="the expected text")).to_contain_text("Failed")
+    expect(turn.locator(".grade", has_text="does not contain “selbst schuld”")).to_contain_text(
+        "Passed"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
