@@ -21,7 +21,6 @@ from evals_app.engine.verdicts.release_check import (
 SLOW = GateResult("max_p95_increase", 0.2, 2.2, passed=False)
 WORSE_GATE = GateResult("max_regressions", 0, 1, passed=False)
 OPEN_GATE = GateResult("min_pass_rate", 0.8, 1.0, passed=None)
-JUDGED = {"both_passed": 19, "only_judge_passed": 0, "only_people_passed": 8, "both_failed": 3}
 
 
 def cases(text: str) -> dict[str, CaseOutcome]:
@@ -157,7 +156,7 @@ def check(base: str, head: str, **facts: Any) -> ReleaseCheck:
         pytest.param(
             "a 1/1",
             "a 1/1",
-            {"agreement": Agreement(**JUDGED)},
+            {"agreement": Agreement(both_passed=19, only_people_passed=8, both_failed=3)},
             ("not_yet", "judge_not_trusted", 22, 3),
             id="judge not trusted",
         ),
