@@ -1,6 +1,7 @@
 """What each column of a table becomes, in words, with a reply that passes and one that fails."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +69,8 @@ class ColumnShown:
     """A column: `became` is the known header that it was taken for, empty if it is left out.
 
     `nearest` is what a column that `is_asked` probably is. `is_kept`: a person chose it for an earlier
-    file.
+    file. `is_part`: it is one of several that were read from one key, so nothing can be chosen for it
+    alone. A key of records has no `letter`.
     """
 
     header: str
@@ -80,12 +82,13 @@ class ColumnShown:
     is_asked: bool = False
     nearest: str = ""
     is_kept: bool = False
+    is_part: bool = False
     texts: tuple[TextsShown, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FirstRow:
-    """One of the first rows of a sheet, counted from 1."""
+    """One of the first rows of a sheet; its number is counted from 1, 0 for the keys of records."""
 
     number: int
     cells: tuple[str, ...]
@@ -95,7 +98,7 @@ class FirstRow:
 
 @dataclass(frozen=True, slots=True)
 class SheetShown:
-    """A sheet of cases as it was read; `header_row` is counted from 1.
+    """A sheet of cases as it was read; `header_row` is counted from 1, 0 where keys are headers.
 
     `has_kept_header`: that row has headers which a person chose for an earlier file.
     """
@@ -111,7 +114,10 @@ class SheetShown:
 def map_sheet(sheet: Sheet) -> SheetShown:
     """Return what the columns of a sheet became when it was read."""
     columns = []
-    for n, header in enumerate(sheet.headers[:MAX_COLUMNS]):
+    keys = sheet.table.keys_of_columns()
+    counts = Counter(keys.values())
+    for n, known_as in enumerate(sheet.headers[:MAX_COLUMNS]):
+        header = keys.get(n, known_as)
         if not header:
             continue
         known = sheet.columns[n].header if n in sheet.columns else ""
@@ -119,7 +125,7 @@ def map_sheet(sheet: Sheet) -> SheetShown:
         columns.append(
             ColumnShown(
                 header=header,
-                letter=column_letter(n + 1),
+                letter="" if keys else column_letter(n + 1),
                 became=known,
                 about=_about(known),
                 filled=len(cells),
@@ -127,12 +133,14 @@ def map_sheet(sheet: Sheet) -> SheetShown:
                 is_asked=n in sheet.asked,
                 nearest=sheet.asked.get(n, ""),
                 is_kept=sheet.chosen.is_kept(header),
+                is_part=counts[header] > 1,
                 texts=tuple(_texts(sheet, n, cells)),
             )
         )
-    rows = tuple(_first_rows(sheet))
+    rows = tuple(_first_rows(sheet, keys))
+    header_row = 0 if keys else sheet.header + 1
     return SheetShown(
-        *(sheet.table.path, sheet.name, sheet.header + 1, rows, tuple(columns)),
+        *(sheet.table.path, sheet.name, header_row, rows, tuple(columns)),
         has_kept_header=sheet.has_kept_header,
     )
 
@@ -143,14 +151,16 @@ def _about(known: str) -> str:
     return ABOUT.get(known, ABOUT_PARAM) if known else ""
 
 
-def _first_rows(sheet: Sheet) -> Iterator[FirstRow]:
+def _first_rows(sheet: Sheet, keys: Mapping[int, str]) -> Iterator[FirstRow]:
     """Yield what is above the headers, the headers, and the first rows below."""
     above = [row for row in range(sheet.header) if not sheet.is_blank(row)]
     width = min(MAX_COLUMNS, max(map(len, sheet.rows)))
     for row in [*above, sheet.header, *sheet.filled_rows()[:_ROWS]]:
         cells = sheet.rows[row][:width]
+        if keys and row == sheet.header:
+            cells = [keys.get(n, cell) for n, cell in enumerate(cells)]
         padded = tuple(map(_show_text, [*cells, *[""] * (width - len(cells))]))
-        yield FirstRow(row + 1, padded, row < sheet.header, row == sheet.header)
+        yield FirstRow(row + (not keys), padded, row < sheet.header, row == sheet.header)
 
 
 def _show_text(text: str) -> str:

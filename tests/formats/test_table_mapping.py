@@ -15,8 +15,8 @@ Nr.;Kundenfrage;Musterantwort;NICHT sagen!;Betrag in €
 """
 
 
-def mapped(text: str, **chosen: object) -> SheetShown:
-    file, seen = SourceFile("a.csv", text.encode()), TablesRead()
+def mapped(text: str, path: str = "a.csv", **chosen: object) -> SheetShown:
+    file, seen = SourceFile(path, text.encode()), TablesRead()
     tables = TableChoices(**chosen)  # type: ignore[arg-type]
     with suppress(FormatError):
         read_files([file], tables=tables, seen=seen)
@@ -135,3 +135,53 @@ def test_what_may_be_a_secret_is_not_shown() -> None:
     sheet = mapped("user,contains\napi_key: abc123,token=abc123\n")
 
     assert "abc123" not in repr(sheet)
+
+
+# Rows that are records
+
+
+ROWS = """\
+{"question": "Wann?", "answer": "Samstags", "Thema": "A", "meta": {"id": 1}}
+{"question": "Warum?", "answer": "Darum", "Thema": "B"}
+"""
+
+
+def test_keys_of_records_are_columns_by_their_own_names() -> None:
+    sheet = mapped(ROWS, "a.jsonl")
+
+    assert [(item.header, item.became, item.letter) for item in sheet.columns] == [
+        ("question", "user", ""),
+        ("answer", "expected", ""),
+        ("Thema", "tags", ""),
+        ("meta", "", ""),
+    ]
+    assert sheet.header_row == 0
+    assert [row.number for row in sheet.rows] == [0, 1, 2]
+    assert sheet.rows[0].cells[:3] == ("question", "answer", "Thema")
+    assert sheet.rows[1].cells[:3] == ("Wann?", "Samstags", "A")
+    assert sheet.columns[1].texts[0].passes == "The answer is Samstags."
+
+
+def test_a_key_of_records_is_what_a_person_chose() -> None:
+    sheet = mapped(ROWS, "a.jsonl", columns={"question": "description", "Thema": "user"})
+
+    became = {item.header: item.became for item in sheet.columns if item.became}
+    assert became == {"question": "description", "Thema": "user", "answer": "expected"}
+
+
+def test_a_record_without_a_question_asks_for_its_key() -> None:
+    sheet = mapped('{"row": {"Anliegen": "Wann kommt es?", "answer": "Morgen"}}\n', "a.jsonl")
+
+    assert [item.header for item in sheet.columns if item.is_asked] == ["Anliegen"]
+
+
+def test_columns_that_were_read_from_one_key_are_parts_of_it() -> None:
+    row = '{"input": {"question": "Wann?", "kunde": "Ana"}, "answer": "Morgen"}\n'
+
+    sheet = mapped(row, "a.jsonl")
+
+    assert [(item.header, item.is_part) for item in sheet.columns] == [
+        ("input", True),
+        ("input", True),
+        ("answer", False),
+    ]

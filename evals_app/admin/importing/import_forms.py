@@ -158,6 +158,7 @@ def offer_choices(
         )
         for sheet in reversed(sheets)
         for column in sheet.columns
+        if not column.is_part
     }
     for column in unknown:
         columns.setdefault(
@@ -175,7 +176,7 @@ def offer_choices(
     }
     kinds: dict[str, str] = {kind: NAMES[kind][1] for kind in shown}
     beside = {guess.kind: guess for guess in guesses if guess.kind not in kinds}
-    row = sheets[0].header_row if len(sheets) == 1 else chosen.header_row
+    row = (sheets[0].header_row or None) if len(sheets) == 1 else chosen.header_row
     return OfferedChoices(
         tuple(sorted(columns.values(), key=lambda column: not column.is_asked)[:_MAX_COLUMNS]),
         kinds | {kind: NAMES[kind][1] for kind in beside},

@@ -147,9 +147,7 @@ def preview(
     else:
         problems = [*outcome.guesses, *outcome.warnings, *outcome.losses]
         changes = outcome.changes
-    sheets = [map_sheet(item) for item in seen.sheets if is_spreadsheet(item.table.path)][
-        :MAX_SHEETS
-    ]
+    sheets = [map_sheet(item) for item in seen.sheets[:MAX_SHEETS]]
     shown = {sheet.path for sheet in sheets}
     problems = [
         item for item in problems if not (isinstance(item, AnswerGuess) and item.path in shown)

@@ -100,6 +100,16 @@ class Records(Table):
 
     overlooks = True
 
+    def keys_of_columns(self) -> Mapping[int, str]:
+        return {int(n): self._key(at) for (row, n), at in self.origins.items() if row == 0}
+
+    def _key(self, written: Loc) -> str:
+        """Return the key of a record that a place is in."""
+        depth = len(self.above) + 1
+        is_wrapped = bool(wrapper_of(self.source.value(written[:depth])))
+        below = written[depth + is_wrapped :]
+        return str(below[0]) if below else ""
+
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
         return self.source.place(self._place_in_file(loc), at_key=at_key)
 

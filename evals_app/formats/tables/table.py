@@ -36,6 +36,10 @@ class Table(ParsedFile):
     # Whether columns that are unknown are left out and reported, rather than refused.
     overlooks: ClassVar[bool] = False
 
+    def keys_of_columns(self) -> Mapping[int, str]:
+        """Return the key that each column was read from; nothing if columns are written as such."""
+        return {}
+
     def place_text(self, loc: Loc) -> str:
         return cell_name(loc)
 

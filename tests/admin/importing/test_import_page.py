@@ -726,13 +726,38 @@ def test_guesses_in_rows_of_json_are_shown_and_can_be_changed(admin_client: Clie
 
     page = check(admin_client, {"r.jsonl": row}, agent="echo")
 
-    assert "Read as a sentence" in page.text
-    assert "sentence (1): how it is compared" in page.text
+    assert "sentence: how it is compared" in page.text
 
     page.choose_columns(kind0="contains").press_import()
     suite = Suite.objects.get()
     types = [check.type for case in suite.to_spec().cases for check in case.turns[0].assertions or suite.to_spec().assertions]  # fmt: skip
     assert set(types) == {"contains"}
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        pytest.param(
+            "r.jsonl", b'{"question": "Hi", "answer": "Hello", "Owner": "Ana"}', id="JSONL"
+        ),
+        pytest.param(
+            "r.json", b'[{"question": "Hi", "answer": "Hello", "Owner": "Ana"}]', id="JSON"
+        ),
+        pytest.param("r.yaml", b"- {question: Hi, answer: Hello, Owner: Ana}", id="YAML"),
+    ],
+)
+def test_keys_of_rows_are_chosen_as_columns_are(
+    admin_client: Client, name: str, rows: bytes
+) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    page = check(admin_client, {name: rows}, agent="echo")
+    assert "The first rows" in page.html
+    assert "Headers are in row" not in page.text
+
+    again = page.choose_columns(column0="user", column1="expected", column2="description")
+
+    again.press_import()
+    assert Suite.objects.get().cases.get().description == "Ana"
 
 
 def test_lost_checks_are_counted_on_the_page(admin_client: Client) -> None:
