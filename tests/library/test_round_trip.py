@@ -4,7 +4,6 @@ import random
 from typing import Any
 
 import pytest
-import yaml
 
 from evals_app.formats.foreign.attached import is_shown
 from evals_app.formats.importing import SourceFile
@@ -14,9 +13,6 @@ from evals_app.library.importing.examples import import_examples
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn
 from fixtures_app.models import Entity, Fixture
-from tests.formats.agentv.evals import NOW as AGENTV
-from tests.formats.pydantic_evals.datasets import DATASET
-from tests.formats.waza.evals import EVAL, TASK
 
 pytestmark = pytest.mark.django_db
 
@@ -38,28 +34,6 @@ def test_every_example_is_the_same_after_export_and_import_byte_for_byte() -> No
     assert import_export(dict(first.files)) == {"unchanged"}
     assert export_files().files == first.files
     assert (first.losses, first.warnings) == ([], [])
-
-
-@pytest.mark.parametrize(
-    ("path", "written"),
-    [
-        pytest.param("data.yaml", DATASET, id="pydantic-evals"),
-        pytest.param("a.EVAL.yaml", AGENTV, id="AgentV"),
-        pytest.param("x/eval.yaml", {**EVAL, "tasks": ["a.yaml"]}, id="waza"),
-    ],
-)
-def test_what_was_read_of_another_tool_is_unchanged_as_native_yaml(
-    path: str, written: object
-) -> None:
-    import_examples()
-    source = SourceFile(path, yaml.safe_dump(written).encode())
-    beside = {"x/a.yaml": yaml.safe_dump(TASK).encode()}
-    accepts: Any = {"find": beside.get, "agent": "booking"}
-    (change,) = import_files([source], **accepts).changes
-
-    export = export_files([change.slug])
-
-    assert import_export(dict(export.files)) == {"unchanged"}
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "native"])

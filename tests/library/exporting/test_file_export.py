@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 from openpyxl import load_workbook
 
-from evals_app.formats.dialect import Dialect
-from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.reading import parsed_file, yaml_source
 from evals_app.formats.reading.problems import Problem
@@ -273,18 +271,6 @@ def test_a_workbook_offers_the_tools_of_the_agent() -> None:
 
     offered = [item.formula1 for item in sheet.data_validations.dataValidation]
     assert offered == ['"entity.create,entity.query"']
-
-
-@pytest.mark.parametrize("dialect", [pytest.param(d, id=n) for n, d in DIALECTS.items()])
-def test_an_export_of_what_another_tool_wrote_is_imported_unchanged(dialect: Dialect) -> None:
-    import_files([AGENT])
-    sample = [SourceFile(path, text.encode()) for path, text in dialect.sample]
-    import_files(sample, agent=None if dialect.names_agent else "shop")
-
-    exported = export_files().files
-
-    assert set(outcomes(import_files(as_files(exported))).values()) == {"unchanged"}
-    assert export_files().files == exported
 
 
 def test_files_from_above_the_folder_of_a_suite_are_exported_and_imported_unchanged() -> None:
