@@ -31,7 +31,7 @@ class FixtureRowForm(RowForm):
     short: tuple[str, ...] = ()
     long: tuple[str, ...] = ()
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             if isinstance(field, forms.CharField):
@@ -47,7 +47,7 @@ class FixtureRowForm(RowForm):
     def long_fields(self) -> list[forms.BoundField]:
         return [self[name] for name in self.long]
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, object]:
         """Return a row as in a file; a field with an error has its text, or is left out."""
         return {key: self._value(name) for key, name in self.keys.items()}
 
@@ -80,7 +80,7 @@ class RelationForm(FixtureRowForm):
         labels = {"type": "Kind of link"}
         widgets = {"type": TextInput}
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.fields["type"].widget.attrs["list"] = "relation-kinds"
         for name in ("source", "target"):
@@ -132,7 +132,7 @@ class FixtureFormSet(OrderedFormSet):
     def validate_unique(self) -> None:
         pass
 
-    def save(self, commit: bool = True) -> list[Any]:  # noqa: FBT001, FBT002 - Django's signature
+    def save(self, commit: bool = True) -> list[object]:  # noqa: FBT001, FBT002 - Django's signature
         return []
 
 

@@ -1,7 +1,7 @@
 """Copies of agents, cases and suites, including checks of kinds that no longer exist."""
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db import models, transaction
 
@@ -15,7 +15,7 @@ _SLUG_LENGTH = 100
 
 
 @transaction.atomic
-def copy_case(case: Case, **changes: Any) -> Case:
+def copy_case(case: Case, **changes: object) -> Case:
     """Copy a case with its turns and checks: to the end of its suite, unless `changes` say otherwise."""
     if not changes:
         names = case.suite.cases.values_list("name", flat=True)

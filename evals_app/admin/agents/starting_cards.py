@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -18,7 +17,7 @@ class StartingPoint:
     title: str
     text: str
     icon: str
-    initial: Mapping[str, Any] = field(default_factory=dict)
+    initial: Mapping[str, object] = field(default_factory=dict)
 
 
 _ORDER_TOOL = {
@@ -68,7 +67,7 @@ STARTING_POINTS: Mapping[str, StartingPoint] = {
 }
 
 
-def starting_values(request: HttpRequest) -> dict[str, Any]:
+def starting_values(request: HttpRequest) -> dict[str, object]:
     """Return what the chosen starting point, or the wizard, fills into a new agent."""
     chosen = request.GET.get(START, "")
     if chosen == "address":
@@ -76,7 +75,7 @@ def starting_values(request: HttpRequest) -> dict[str, Any]:
     return dict(STARTING_POINTS[chosen].initial) if chosen in STARTING_POINTS else {}
 
 
-def cards(request: HttpRequest) -> list[dict[str, Any]]:
+def cards(request: HttpRequest) -> list[dict[str, object]]:
     """Return the cards with their addresses."""
     add = reverse("admin:evals_app_agent_add")
     chosen = request.GET.get(START)

@@ -59,7 +59,7 @@ class CheckForm(SpecForm, RowForm):
             "scope": Select,
         }
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.spec: AssertionSpec | None = None
         self.concerns: list[str] = []
@@ -188,7 +188,7 @@ class CheckForm(SpecForm, RowForm):
         # Both forms are validated, so that both show their errors.
         return super().is_valid() and not (self.options_form and self.options_form.errors)
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned = self.cleaned_data
         if self.is_closed:
             return super().clean()
@@ -200,7 +200,7 @@ class CheckForm(SpecForm, RowForm):
             cleaned["scope"] = ""
         return super().clean()
 
-    def clean_whole(self, cleaned: dict[str, Any]) -> None:
+    def clean_whole(self, cleaned: dict[str, object]) -> None:
         if self.is_removed:
             return
         if self.is_closed:
@@ -208,14 +208,14 @@ class CheckForm(SpecForm, RowForm):
         elif self.options_form is not None and self.options_form.is_valid():
             self._read(self._to_mapping(cleaned, self.options_form))
 
-    def _to_mapping(self, cleaned: dict[str, Any], options: OptionsForm) -> dict[str, Any]:
+    def _to_mapping(self, cleaned: dict[str, object], options: OptionsForm) -> dict[str, object]:
         stored = self.initial.get("model") or ""
         # The settings of a judge came from a file and belong to that judge.
         settings = self.instance.model_settings if cleaned["model"] == stored else {}
         values = cleaned | {"model_settings": settings}
         return ASSERTION.to_mapping(self.instance, values) | options.to_mapping()
 
-    def _read(self, written: dict[str, Any]) -> None:
+    def _read(self, written: dict[str, object]) -> None:
         try:
             self.spec = AssertionSpec.model_validate(written)
         except ValidationError as error:
@@ -236,7 +236,7 @@ class CheckForm(SpecForm, RowForm):
         self.instance.options = columns["options"]
         self.instance.model_settings = columns["model_settings"]
 
-    def _as_it_was(self, written: dict[str, Any]) -> AssertionSpec | None:
+    def _as_it_was(self, written: dict[str, object]) -> AssertionSpec | None:
         """Read options that did not change, even if the operator no longer permits them."""
         is_changed = self.options_form is not None and self.options_form.has_changed()
         if self.is_added or is_changed or self.kind != self.instance.type:

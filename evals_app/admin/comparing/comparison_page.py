@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest
@@ -123,7 +122,7 @@ class Chip:
     is_chosen: bool
 
 
-def comparison_page(request: HttpRequest) -> dict[str, Any]:
+def comparison_page(request: HttpRequest) -> dict[str, object]:
     """Return what the page shows; values of settings only for people who may see all of them.
 
     Raises:

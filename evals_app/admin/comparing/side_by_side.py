@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import Q
 from django.http import Http404, QueryDict
@@ -96,7 +95,7 @@ def comparison_url(runs: Iterable[int], **more: str) -> str:
     return f"{reverse('admin:evals_app_run_compare')}?{query}"
 
 
-def side_by_side(query: QueryDict) -> dict[str, Any]:
+def side_by_side(query: QueryDict) -> dict[str, object]:
     """Return what the page shows.
 
     Raises:

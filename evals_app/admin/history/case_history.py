@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
@@ -73,7 +72,7 @@ def case_history(request: HttpRequest) -> HttpResponse:
     return render(request, "admin/evals_app/history/page.html", context)
 
 
-def _page(request: HttpRequest) -> dict[str, Any]:
+def _page(request: HttpRequest) -> dict[str, object]:
     slug, name = (request.GET.get(key, "").replace("\0", "") for key in ("suite", "case"))
     before = read_number(request.GET.get("before", ""))
     with_all = request.GET.get("all") == "true"

@@ -7,7 +7,6 @@ such a canvas; text takes its colour from the theme, in review.js.
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -93,7 +92,7 @@ def scatter_chart(
     )
 
 
-def _look(place: int) -> dict[str, Any]:
+def _look(place: int) -> dict[str, object]:
     colour, dash = _LINES[place % len(_LINES)]
     return {
         "borderColor": colour,
@@ -105,16 +104,16 @@ def _look(place: int) -> dict[str, Any]:
     }
 
 
-def _scale(title: str, *, is_percent: bool) -> dict[str, Any]:
-    scale: dict[str, Any] = {"min": 0, "grid": {"color": _GRID}} | _title(title)
+def _scale(title: str, *, is_percent: bool) -> dict[str, object]:
+    scale: dict[str, object] = {"min": 0, "grid": {"color": _GRID}} | _title(title)
     return scale | {"max": 100, "ticks": {"stepSize": 25}} if is_percent else scale
 
 
-def _title(text: str) -> dict[str, Any]:
+def _title(text: str) -> dict[str, object]:
     return {"title": {"display": True, "text": text}} if text else {}
 
 
-def _chart(kind: str, data: dict[str, Any], **scales: dict[str, Any]) -> Chart:
+def _chart(kind: str, data: dict[str, object], **scales: dict[str, object]) -> Chart:
     legend = {"position": "bottom", "labels": {"usePointStyle": True}}
     options = {
         "animation": False,

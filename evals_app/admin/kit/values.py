@@ -18,7 +18,7 @@ KINDS: tuple[tuple[str, str], ...] = (
     ("nothing", "nothing (null)"),
     ("json", "list or object (JSON)"),
 )
-CONSTANTS: dict[str, Any] = {"yes": True, "no": False, "nothing": None}
+CONSTANTS: dict[str, object] = {"yes": True, "no": False, "nothing": None}
 
 
 def read_number(text: str) -> int | float:
@@ -59,7 +59,7 @@ def needs_text(kind: str) -> bool:
     return kind not in CONSTANTS
 
 
-def write_value(value: Any) -> tuple[str, str]:
+def write_value(value: object) -> tuple[str, str]:
     """Write a value as its kind and the text from which `read_value` reads it."""
     for kind, constant in CONSTANTS.items():
         if value is constant:

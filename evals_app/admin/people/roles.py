@@ -105,7 +105,7 @@ class RoleAdmin(DjangoGroupAdmin, ModelAdmin):
         self,
         db_field: "ManyToManyField[Any, Any]",
         request: HttpRequest | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> "forms.ModelMultipleChoiceField[Any] | None":
         if request is not None:
             rights = rights_with_pages(request)

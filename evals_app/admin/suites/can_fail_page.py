@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -39,7 +38,7 @@ def can_fail(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "admin/evals_app/suites/can_fail.html", context)
 
 
-def _results(suite: Suite, probed: ProbedSuite) -> dict[str, Any]:
+def _results(suite: Suite, probed: ProbedSuite) -> dict[str, object]:
     pages = {case.name: case.pk for case in suite.cases.all()}  # loaded already
     cases = sorted(probed.cases, key=lambda case: not case.nothing.passed)
     return {
@@ -70,7 +69,7 @@ def _results(suite: Suite, probed: ProbedSuite) -> dict[str, Any]:
     }
 
 
-def _check(one: ProbedCheck, pages: Mapping[str, int]) -> dict[str, Any]:
+def _check(one: ProbedCheck, pages: Mapping[str, int]) -> dict[str, object]:
     return {
         "label": one.check.label,
         "case": one.case,

@@ -141,7 +141,7 @@ def _takes_a_context(grader: Callable[..., object], reference: str) -> None:
 
 def _arguments(
     agent: Callable[..., object], fields: Mapping[str, object], reference: str
-) -> tuple[list[Any], dict[str, Any]]:
+) -> tuple[list[object], dict[str, object]]:
     """Return the fields that the agent has parameters for: the first of all, and the rest by name.
 
     The first parameter is the message, whatever its name, unless another one is `input`.
@@ -150,8 +150,8 @@ def _arguments(
         parameters = list(inspect.signature(agent).parameters.values())
     except ValueError as exc:
         raise LoadError(f"{reference} has no readable parameters; expected a function.") from exc
-    first: list[Any] = []
-    named: dict[str, Any] = {}
+    first: list[object] = []
+    named: dict[str, object] = {}
     takes_input = any(parameter.name == "input" for parameter in parameters)
     takes_rest = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     for position, parameter in enumerate(parameters):

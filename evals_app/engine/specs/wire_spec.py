@@ -4,7 +4,7 @@ A reply may arrive as a stream of events; the places then begin at each event.
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -66,7 +66,7 @@ def _path_problem(path: str) -> str | None:
     return None
 
 
-RequestBody = Annotated[dict[str, Any], refuse_if(_body_problem)]
+RequestBody = Annotated[dict[str, object], refuse_if(_body_problem)]
 Place = Annotated[str, Field(min_length=1), refuse_if(_path_problem)]
 
 

@@ -8,7 +8,6 @@ message say which answer its rule has; a judge makes nothing of them.
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from evals_app.engine.specs.agent_spec import AgentSpec, ScriptedAgent
 from evals_app.engine.specs.base_spec import JudgeRef, ModelSpec
@@ -158,7 +157,7 @@ def _case(
         )
         for number, turn in enumerate(case.turns[:last], 1)
     ]
-    changes: dict[str, Any] = {
+    changes: dict[str, object] = {
         "name": name,
         "turns": turns,
         "limits": LimitsSpec(),

@@ -56,7 +56,7 @@ class SavedItem:
             ("responses", item, self._response) for item in self._new("responses", named.responses)
         )
 
-    def _new(self, kind: str, things: set[Any]) -> list[Any]:
+    def _new(self, kind: str, things: set[Any]) -> list[object]:
         return sorted(thing for thing in things if (kind, thing) not in self._tried)
 
     async def _counted(

@@ -38,7 +38,7 @@ class PasswordLink(models.Model):
         return f"Link for {self.person}, made by {self.made_by}"
 
     @classmethod
-    def make(cls, person: User, *, by: Any) -> tuple[Self, str]:
+    def make(cls, person: User, *, by: object) -> tuple[Self, str]:
         """Replace the link of a person; return it and its token."""
         token = secrets.token_urlsafe(32)
         columns = {"made_by": by, "digest": _digest(person, token), "made_at": timezone.now()}

@@ -67,7 +67,7 @@ def _default(field: FieldInfo) -> str:
     return f"`{json.dumps(value)}`"
 
 
-def _kind(annotation: Any) -> str:
+def _kind(annotation: object) -> str:
     """Return the name of a type for people who write YAML."""
     names: dict[Any, str] = {
         str: "text",

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 
@@ -118,7 +118,7 @@ class ExpectedArguments(Protocol):
     """What a check expects of a call."""
 
     @property
-    def args(self) -> Mapping[str, Any] | None: ...
+    def args(self) -> Mapping[str, object] | None: ...
 
     def faults(self, call: ToolCall) -> list[str]: ...
 

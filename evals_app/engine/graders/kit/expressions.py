@@ -10,7 +10,6 @@ from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
 
 from evals_app.engine.graders.kit.values import (
     ANY,
@@ -67,7 +66,7 @@ class ExpressionNode:
 class Fixed(ExpressionNode):
     """A number, text, date, true, false or null."""
 
-    value: Any
+    value: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +193,7 @@ class _Parser:
             raise self._error("Expected a closing bracket.", self._begin)
 
     def _read_fixed(self, token: re.Match[str]) -> ExpressionNode:
-        value: Any
+        value: object
         if token["text"]:
             quote = token[0][0]
             value = token[0][1:-1].replace(quote * 2, quote)
