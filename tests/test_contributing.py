@@ -230,11 +230,9 @@ def test_a_question_becomes_a_case() -> None:
         ("evals_app/reports/reference/files.py", "[Lobu](", "[Quiz](coming-from-quiz.md), "),
         (
             "tests/formats/reading/test_malformed.py",
-            '        pytest.param("lobu", None, {"lobu.toml"',
+            '    pytest.param("lobu", None, {"lobu.toml"',
             """\
-        pytest.param(
-            "quiz", "desk", {"quiz.yaml": {"quiz": "A", "questions": {"B": "C"}}}, id="Quiz"
-        ),
+    pytest.param("quiz", "desk", {"quiz.yaml": {"quiz": "A", "questions": {"B": "C"}}}, id="Quiz"),
 """,
         ),
     ],

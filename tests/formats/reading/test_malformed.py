@@ -89,7 +89,7 @@ PROMPTFOO: Any = {
     "defaultTest": {"vars": {"what": "x"}, "options": {"provider": "openai:gpt-5"}},
     "tests": [
         {"vars": {"what": ["a", "b"]}, "assert": [{"type": "contains", "value": "a"}], "threshold": 1},
-        {"assert": [{"type": "assert-set", "assert": [{"type": "trajectory:tool-used", "value": {"pattern": "x"}}]}]},
+        {"assert": [{"type": "assert-set", "assert": [{"type": "trajectory:tool-used", "value": {"pattern": "t"}}]}]},
     ],
     "scenarios": [{"config": [{"vars": {"what": "c"}}], "tests": [{"assert": []}]}],
     "evaluateOptions": {"repeat": 2},
@@ -145,7 +145,7 @@ OPENAI_SAMPLES: Any = [
 TABLE: Any = [
     {"id": "a", "question": "b", "answer": ["c", "d"], "metadata": {"x": 1}, "tags": ["y"]},
     {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}]},
-    {"input": {"question": "x"}, "expected_output": {"a": "b"}, "check": "number"},
+    {"input": {"question": "x"}, "expected_output": {"answer": 5}, "check": "number"},
 ]
 AGENT_SKILLS = {
     "skill_name": "reader",
@@ -256,88 +256,89 @@ HOLODECK = {
 }
 
 
-@pytest.mark.parametrize(
-    ("dialect", "agent", "files"),
-    [
+# Files of every dialect: who reads them, the agent to test, and the files by path, the main one first.
+EXAMPLES: list[Any] = [
+    pytest.param(
+        "agentura",
+        None,
+        {
+            "agentura.yaml": AGENTURA,
+            "d.jsonl": AGENTURA_ROWS,
+            "t.jsonl": TOOL_ROWS,
+            "r.md": "# R\n",
+        },
+        id="Agentura",
+    ),
+    pytest.param(
+        "lobu",
+        None,
+        {"agents/my-agent/evals/x.yaml": LOBU, "agents/my-agent/evals/r.md": "- a\n"},
+        id="Lobu",
+    ),
+    pytest.param("lobu", None, {"lobu.toml": LOBU_TOML}, id="lobu.toml"),
+    ("adk", "desk", {"x.evalset.json": ADK, "eval_config.json": ADK_CONFIG}),
+    ("adk", "desk", {"x.test.json": ADK_TURNS}),
+    ("adk", "desk", {"x.test.json": [{"name": "a", "data": ADK_TURNS, "initial_state": {}}]}),
+    ("deepeval", "desk", {"goldens.json": DEEPEVAL}),
+    ("agent-skills", "desk", {"evals/evals.json": AGENT_SKILLS}),
+    *(
         pytest.param(
-            "agentura",
-            None,
-            {
-                "agentura.yaml": AGENTURA,
-                "d.jsonl": AGENTURA_ROWS,
-                "t.jsonl": TOOL_ROWS,
-                "r.md": "# R\n",
-            },
-            id="Agentura",
-        ),
-        pytest.param(
-            "lobu",
-            None,
-            {"agents/my-agent/evals/x.yaml": LOBU, "agents/my-agent/evals/r.md": "- a\n"},
-            id="Lobu",
-        ),
-        pytest.param("lobu", None, {"lobu.toml": LOBU_TOML}, id="lobu.toml"),
-        ("adk", "desk", {"x.evalset.json": ADK, "eval_config.json": ADK_CONFIG}),
-        ("adk", "desk", {"x.test.json": ADK_TURNS}),
-        ("adk", "desk", {"x.test.json": [{"name": "a", "data": ADK_TURNS, "initial_state": {}}]}),
-        ("deepeval", "desk", {"goldens.json": DEEPEVAL}),
-        ("agent-skills", "desk", {"evals/evals.json": AGENT_SKILLS}),
-        *(
-            pytest.param(
-                "holodeck",
-                "desk",
-                {"p/agent.yaml": yaml.safe_load(text), "p/prompts/system.md": holodeck.PROMPT},
-                id=f"HoloDeck, {name}",
-            )
-            for name, text in HOLODECK.items()
-        ),
-        ("promptfoo", None, {"x/promptfooconfig.yaml": PROMPTFOO, "x/p.txt": "P {{what}}"}),
-        pytest.param("openai-evals", "desk", {"eval_x.json": OPENAI}, id="OpenAI"),
-        pytest.param("pydantic-evals", "desk", {"data.yaml": PYDANTIC}, id="pydantic-evals"),
-        pytest.param(
-            "waza", "desk", {"evals/x/eval.yaml": EVAL, "evals/x/tasks/a.yaml": TASK}, id="waza"
-        ),
-        *(
-            pytest.param("agentv", "desk", {"a.EVAL.yaml": data}, id=f"AgentV, {name}")
-            for name, data in {"now": AGENTV, "before": BEFORE, "next": NEXT}.items()
-        ),
-        pytest.param(
-            "openai-evals",
+            "holodeck",
             "desk",
-            {"eval_x.json": {**OPENAI, "runs": [], "output_items": OPENAI_RESULTS}},
-            id="results of OpenAI",
-        ),
-        pytest.param(
-            "openai-evals",
-            "desk",
-            {
-                "registry/evals/x.yaml": OPENAI_REGISTRY,
-                "registry/data/s.jsonl": [{"input": "3+3", "ideal": "6"}],
-                "registry/modelgraded/q.yaml": {
-                    "prompt": "{input}",
-                    "choice_strings": "YN",
-                    "choice_scores": {"Y": 1, "N": 0},
-                },
+            {"p/agent.yaml": yaml.safe_load(text), "p/prompts/system.md": holodeck.PROMPT},
+            id=f"HoloDeck, {name}",
+        )
+        for name, text in HOLODECK.items()
+    ),
+    ("promptfoo", None, {"x/promptfooconfig.yaml": PROMPTFOO, "x/p.txt": "P {{what}}"}),
+    pytest.param("openai-evals", "desk", {"eval_x.json": OPENAI}, id="OpenAI"),
+    pytest.param("pydantic-evals", "desk", {"data.yaml": PYDANTIC}, id="pydantic-evals"),
+    pytest.param(
+        "waza", "desk", {"evals/x/eval.yaml": EVAL, "evals/x/tasks/a.yaml": TASK}, id="waza"
+    ),
+    *(
+        pytest.param("agentv", "desk", {"a.EVAL.yaml": data}, id=f"AgentV, {name}")
+        for name, data in {"now": AGENTV, "before": BEFORE, "next": NEXT}.items()
+    ),
+    pytest.param(
+        "openai-evals",
+        "desk",
+        {"eval_x.json": {**OPENAI, "runs": [], "output_items": OPENAI_RESULTS}},
+        id="results of OpenAI",
+    ),
+    pytest.param(
+        "openai-evals",
+        "desk",
+        {
+            "registry/evals/x.yaml": OPENAI_REGISTRY,
+            "registry/data/s.jsonl": [{"input": "3+3", "ideal": "6"}],
+            "registry/modelgraded/q.yaml": {
+                "prompt": "{input}",
+                "choice_strings": "YN",
+                "choice_scores": {"Y": 1, "N": 0},
             },
-            id="registry of OpenAI",
-        ),
-        pytest.param("openai-evals", "desk", {"samples.jsonl": OPENAI_SAMPLES}, id="samples"),
-        ("copilot-studio", "desk", {"office.json": COPILOT}),
-        ("tau-bench", "desk", {"domains/x/tasks.json": [TICKET, ASKED, OLD]}),
-        pytest.param("table", "desk", {"x.jsonl": TABLE}, id="rows"),
-        *(
-            pytest.param(None, None, {file.path: read_yaml("", file.content).data}, id=file.path)
-            for file in (*EVERYTHING, PROVIDER, *PROJECT[1:])
-        ),
-    ],
-)
+        },
+        id="registry of OpenAI",
+    ),
+    pytest.param("openai-evals", "desk", {"samples.jsonl": OPENAI_SAMPLES}, id="samples"),
+    ("copilot-studio", "desk", {"office.json": COPILOT}),
+    ("tau-bench", "desk", {"domains/x/tasks.json": [TICKET, ASKED, OLD]}),
+    pytest.param("table", "desk", {"x.jsonl": TABLE}, id="rows"),
+    *(
+        pytest.param(None, None, {file.path: read_yaml("", file.content).data}, id=file.path)
+        for file in (*EVERYTHING, PROVIDER, *PROJECT[1:])
+    ),
+]
+
+
+@pytest.mark.parametrize(("dialect", "agent", "files"), EXAMPLES)
 @given(data=st.data())
 def test_whatever_a_file_holds_is_read_or_refused_with_its_place(
     dialect: str | None, agent: str | None, files: dict[str, Any], data: st.DataObject
 ) -> None:
     path = data.draw(st.sampled_from([name for name in files if not isinstance(files[name], str)]))
     files = {**files, path: data.draw(changed(files[path]))}
-    contents = {name: _content(name, value) for name, value in files.items()}
+    contents = {name: content_of(name, value) for name, value in files.items()}
     main = next(iter(files))
     is_data = main.endswith(".toml")
     source = SourceData(main, files[main]) if is_data else SourceFile(main, contents[main])
@@ -405,7 +406,8 @@ def test_a_file_that_is_cut_or_spoilt_is_read_or_refused(
     assert all(problem.line <= lines + 1 for problem in problems if problem.path == path)
 
 
-def _content(path: str, value: Any) -> bytes:
+def content_of(path: str, value: Any) -> bytes:
+    """Write a file as its ending says."""
     if isinstance(value, str) and not path.endswith((".json", ".jsonl", ".yaml")):
         return value.encode()
     if path.endswith(".jsonl"):
