@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal, get_args
 
 from pydantic import BaseModel
@@ -16,6 +17,7 @@ from evals_app.engine.specs.base_spec import mark_of
 from fixtures_app.ground.words import near, nearest
 
 Thing = Literal["tool", "argument", "chunk", "entity", "entity type"]
+THINGS: tuple[Thing, ...] = get_args(Thing)
 
 _MANY = 8
 _CREATED = re.compile(r"(.+)-\d+")  # ids of what an agent creates: refund-1
@@ -41,16 +43,24 @@ class CheckedName:
 
 def names_in(spec: BaseModel, loc: tuple[str | int, ...] = ()) -> Iterator[CheckedName]:
     """Find what the fields of a spec name, and those of the specs that it lists."""
-    for name, info in type(spec).model_fields.items():
+    for name, key, thing in _fields(type(spec)):
         value = getattr(spec, name)
-        thing = mark_of(info, "names")
-        place = (*loc, info.alias or name)
         for n, item in enumerate(value) if isinstance(value, list) else ((None, value),):
-            where = place if n is None else (*place, n)
+            where = (*loc, key) if n is None else (*loc, key, n)
             if isinstance(item, BaseModel):
                 yield from names_in(item, where)
-            elif isinstance(item, str) and thing in get_args(Thing):
+            elif isinstance(item, str) and thing:
                 yield CheckedName(thing, item, where)
+
+
+@cache
+def _fields(model: type[BaseModel]) -> list[tuple[str, str, Thing | None]]:
+    """Return the fields of a model with their keys in files, and what each names."""
+    marks = {thing: thing for thing in THINGS}
+    return [
+        (name, info.alias or name, marks.get(mark_of(info, "names")))
+        for name, info in model.model_fields.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,9 @@ class AssertionSpec(Spec):
 
     def lacks(self, turn: _Turn | None) -> Need | None:
         """Return what it needs and the turn does not have; `turn` is None for final checks."""
-        return min(self.grader.needs() - (turn.gives if turn else frozenset()), default=None)
+        needs = self.grader.needs()
+        missing = needs - turn.gives if needs and turn else needs
+        return min(missing, default=None)
 
     def judges(self, *, agent: ModelSpec | None, judge: ModelSpec | None) -> Sequence[ModelSpec]:
         """Return the models that judge it: a jury, one, or none.

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evals_app.engine.specs.agent_spec import AgentSpec
-from evals_app.engine.specs.inventory import Abilities, Inventory, slips
+from evals_app.engine.specs.inventory import Abilities, CheckedName, Inventory, slips
 from evals_app.engine.suites.suite_spec import AssertionSpec, SuiteSpec
 from evals_app.formats.foreign.draft import Draft, placed_assertions, written_assertions
 from evals_app.formats.reading.problems import Level, Loc, Problem, holds
@@ -108,18 +108,22 @@ def check_names(drafts: Iterable[Draft], holdings: NamedThings) -> Iterator[Prob
         inventory = holdings.inventory(agent, fixtures)
         if inventory is None:
             continue
-        checks = list(_checks(draft))
-        for check, loc in checks:
-            for named, problem in inventory.problems(check.grader.mentions()):
+        mentioned = [
+            (names, loc)
+            for check, loc in _checks(draft)
+            if (names := list(check.grader.mentions()))
+        ]
+        for names, loc in mentioned:
+            for named, problem in inventory.problems(names):
                 needs_fixture = named.thing in {"chunk", "entity"} and not fixtures
                 more = f" {_NO_FIXTURE.get(draft.dialect, _NO_FIXTURES)}" if needs_fixture else ""
                 has_none = named.thing == "tool" and not inventory.tools
                 level: Level = "warning" if has_none else draft.strictness
                 place = _place_of_name((*loc, *named.loc), draft)
                 yield draft.place(place, f"{problem}{more}", level=level)
-            for named, problem in inventory.warnings(check.grader.mentions()):
+            for named, problem in inventory.warnings(names):
                 yield draft.place((*loc, *named.loc), problem, level="warning")
-        yield from _misspelt(draft, inventory, checks)
+        yield from _misspelt(draft, inventory, mentioned)
 
 
 def _place_of_name(loc: Loc, draft: Draft) -> Loc:
@@ -156,16 +160,14 @@ def _checks(draft: Draft) -> Iterator[tuple[AssertionSpec, Loc]]:
 
 
 def _misspelt(
-    draft: Draft, inventory: Inventory, checks: Sequence[tuple[AssertionSpec, Loc]]
+    draft: Draft, inventory: Inventory, mentioned: Sequence[tuple[Sequence[CheckedName], Loc]]
 ) -> Iterator[Problem]:
     """Warn of tool names that look misspelt and cannot be looked up here."""
     if inventory.tools is not None:
         return
-    mentioned = [
-        (named, (*loc, *named.loc)) for check, loc in checks for named in check.grader.mentions()
-    ]
-    doubts = slips([named for named, _ in mentioned])
-    for named, loc in mentioned:
+    placed = [(named, (*loc, *named.loc)) for names, loc in mentioned for named in names]
+    doubts = slips([named for named, _ in placed])
+    for named, loc in placed:
         if usual := doubts.get(named.name):
             message = (
                 f"The agent {inventory.agent} has its own tools, so {named.name!r} cannot be looked up"

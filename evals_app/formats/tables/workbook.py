@@ -6,9 +6,12 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from xml.etree import ElementTree as ET
 
 from openpyxl import Workbook, load_workbook
+from openpyxl.reader import strings
 from openpyxl.utils.cell import range_boundaries
+from openpyxl.worksheet import _reader
 
 from evals_app.formats.reading.parsed_file import MAX_BYTES, Node
 from evals_app.formats.reading.problems import FormatError, Loc, Problem
@@ -31,6 +34,9 @@ _CHUNK = 1_000_000
 _MAX_ROWS = MAX_ROWS + MAX_ROWS // 4  # blank ones too: reading each takes its time
 _ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
+# In UTF-16, too.
+_DTD = re.compile(rb"<\0?!\0?D\0?O\0?C\0?T\0?Y\0?P\0?E")
+_PICTURES = "xl/media/"  # not read; those in SVG may have a DTD
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
 _ERROR = "This cell shows the error {}. Correct its formula, or write the value."
 _BROKEN = (
@@ -48,6 +54,12 @@ _NO_VALUE = (
 )
 
 
+# The XML reader of defusedxml is written in Python and takes several times as long as that in C. What it
+# refuses is refused before: parts with a DTD, where entities are declared.
+for _module in (_reader, strings):
+    setattr(_module, "iterparse", ET.iterparse)  # noqa: B010 - not exported
+
+
 class _TooMuchError(Exception):
     """A file that is too large to be read; the message says how large it may be."""
 
@@ -62,11 +74,11 @@ def read_xlsx(path: str, content: bytes) -> Table:
         if len(content) > MAX_BYTES:
             message = "The file is larger than 10 MB. Split it into several workbooks."
             raise _TooMuchError(message)  # noqa: TRY301 - said where all others are
-        parts = _parts(content)
+        parts = dict(_parts(content))
         with warnings.catch_warnings():
             # It warns of what it leaves out: colours, charts, validations.
             warnings.simplefilter("ignore")
-            return _table(path, content, parts)
+            return _table(path, _archive_of(parts), parts)
     except _TooMuchError as error:
         raise FormatError([Problem(path, 0, 0, "", "", str(error))]) from None
     except Exception as error:
@@ -75,9 +87,8 @@ def read_xlsx(path: str, content: bytes) -> Table:
         raise FormatError([Problem(path, 0, 0, "", "", message)]) from error
 
 
-def _parts(content: bytes) -> dict[str, bytes]:
+def _parts(content: bytes) -> Iterator[tuple[str, bytes]]:
     """Unpack an archive, as far as it says nothing that would take too long to read."""
-    parts = {}
     size = marks = 0
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for info in archive.infolist():
@@ -92,13 +103,25 @@ def _parts(content: bytes) -> dict[str, bytes]:
                             f"{_MAX_MARKS:,} XML tags. Split it."
                         )
                     chunks.append(chunk)
-            parts[info.filename] = xml = b"".join(chunks)
+            xml = b"".join(chunks)
             if sum(1 for _ in _ROW.finditer(xml)) > _MAX_ROWS:
                 raise _TooMuchError(
                     f"A sheet has more than {_MAX_ROWS:,} rows, even if most look blank. Delete "
                     "the blank rows below the table, or copy the table into a new workbook."
                 )
-    return parts
+            if not _DTD.search(xml):
+                yield info.filename, xml
+            elif not info.filename.startswith(_PICTURES):
+                raise ValueError(info.filename)
+
+
+def _archive_of(parts: Mapping[str, bytes]) -> bytes:
+    """Return an archive of parts, so that nothing else is read than what was looked at."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return packed.getvalue()
 
 
 def _table(path: str, content: bytes, parts: Mapping[str, bytes]) -> Table:
