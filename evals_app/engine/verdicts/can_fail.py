@@ -56,15 +56,15 @@ _NEEDS: Mapping[str, str] = {
 
 
 class TryBudget:
-    """Counts what is tried; it is over after a number of tries, or some time."""
+    """Counts what is tried; it is over after a number of tries, or some seconds of this thread."""
 
     def __init__(self, *, most: int, seconds: float) -> None:
         self._left = most
-        self._until = time.monotonic() + seconds
+        self._until = time.thread_time() + seconds
 
     def __call__(self) -> bool:
         self._left -= 1
-        return self._left < 0 or time.monotonic() > self._until
+        return self._left < 0 or time.thread_time() > self._until
 
 
 IsOver = Callable[[], bool]
