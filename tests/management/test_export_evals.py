@@ -1,28 +1,17 @@
-import json
 import os
-import re
 from io import StringIO
 from pathlib import Path
 
 import pytest
-import yaml
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evals_app.formats.dialect import Dialect
-from evals_app.formats.dialects import DIALECTS
-from evals_app.formats.importing import SourceFile
 from evals_app.formats.reading import parsed_file
 from evals_app.library.exporting import file_export
 from evals_app.library.importing.file_import import import_files
 from evals_app.management.whole_files import write_whole
-from evals_app.models import Agent, Assertion, Provider, Suite
-from fixtures_app.models import Fixture
+from evals_app.models import Assertion
 from tests.authored import a_case, write_suite
-from tests.formats.agentv.evals import NOW as AGENTV
-from tests.formats.pydantic_evals.datasets import DATASET
-from tests.formats.tau_bench.tasks import TICKET
-from tests.formats.waza.evals import EVAL, TASK
 from tests.library.written import AGENT, EVERYTHING, FIXTURE
 
 pytestmark = pytest.mark.django_db
@@ -42,21 +31,6 @@ def refused(*arguments: object) -> str:
     return str(caught.value)
 
 
-def changed(*arguments: object) -> set[str]:
-    """Import, and return the headings of what became of it: Created, Unchanged."""
-    out = StringIO()
-    call_command("import_evals", *map(str, arguments), stdout=out, stderr=StringIO(), no_color=True)
-    return set(re.findall(r"^([A-Z][a-z]+) \(\d+\)$", out.getvalue(), re.MULTILINE))
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-
-
 def test_what_is_exported_is_imported_unchanged(tmp_path: Path) -> None:
     import_files(EVERYTHING)
 
@@ -66,54 +40,6 @@ def test_what_is_exported_is_imported_unchanged(tmp_path: Path) -> None:
     out = StringIO()
     call_command("import_evals", str(tmp_path / "out"), stdout=out, no_color=True)
     assert out.getvalue().startswith("Unchanged (14)\n")
-
-
-# More than what the samples hold: files of other tools that use most of their keys.
-RICH: dict[str, dict[str, object]] = {
-    "agentv": {"a.EVAL.yaml": AGENTV},
-    "pydantic-evals": {"evals/datasets/data.yaml": DATASET},
-    "waza": {"evals/x/eval.yaml": {**EVAL, "tasks": ["a.yaml"]}, "evals/x/a.yaml": TASK},
-    "tau-bench": {"domains/x/tasks.json": [TICKET]},
-}
-
-
-@pytest.mark.parametrize(
-    ("dialect", "files"),
-    [
-        *(pytest.param(item, dict(item.sample), id=name) for name, item in DIALECTS.items()),
-        *(
-            pytest.param(DIALECTS[name], files, id=f"{name}, most keys")
-            for name, files in RICH.items()
-        ),
-    ],
-)
-def test_what_another_tool_wrote_is_the_same_here_and_on_a_new_site(
-    dialect: Dialect, files: dict[str, object], tmp_path: Path
-) -> None:
-    import_files(
-        [
-            SourceFile(
-                "shop.agent.yaml",
-                b"agent: Shop\nslug: shop\ndriver: scripted\nrules: [{reply: Hello}]\n",
-            )
-        ]
-    )
-    for path, written in files.items():
-        (tmp_path / "in" / path).parent.mkdir(parents=True, exist_ok=True)
-        write = json.dumps if path.endswith(".json") else yaml.safe_dump
-        text = written if isinstance(written, str) else write(written)
-        (tmp_path / "in" / path).write_text(text)
-    agent = () if dialect.names_agent else ("--agent", "shop")
-    changed(tmp_path / "in", *agent, "--accept-no-checks")
-    run("--dir", tmp_path / "here")
-
-    assert changed(tmp_path / "here") == {"Unchanged"}
-
-    for model in (Suite, Agent, Fixture, Provider):
-        model.objects.all().delete()
-    assert changed(tmp_path / "here") == {"Created"}
-    run("--dir", tmp_path / "elsewhere")
-    assert contents(tmp_path / "elsewhere") == contents(tmp_path / "here")
 
 
 def test_a_second_export_writes_nothing(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from evals_app.formats.detect import is_eval_file
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.importing import SourceFile
 from evals_app.library.importing.file_import import import_files
@@ -22,10 +23,14 @@ AGENTS = [
         f"{slug}.agent.yaml",
         f"agent: {slug}\nslug: {slug}\ndriver: scripted\nrules: [{{reply: Hello}}]\n".encode(),
     )
-    for slug in ("desk", "my-agent", "reader")
+    for slug in ("desk", "my-agent", "reader", "shop")
 ]
-# Of our own files, the tests of export and import do the same.
-OTHERS = [
+# The small sample of each dialect, and files that use most of its keys.
+SAMPLES = [
+    pytest.param(name, None if dialect.names_agent else "desk", dict(dialect.sample), id=name)
+    for name, dialect in DIALECTS.items()
+]
+RICH = [
     example
     for example in EXAMPLES
     if (values := getattr(example, "values", example))[0] and "lobu.toml" not in values[2]
@@ -48,13 +53,13 @@ def written(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def test_every_maker_has_an_example() -> None:
-    dialects = {getattr(example, "values", example)[0] for example in OTHERS}
+def test_every_maker_has_files_with_most_of_its_keys() -> None:
+    dialects = {getattr(example, "values", example)[0] for example in RICH}
 
-    assert dialects == DIALECTS.keys() - {"native", "struere"}
+    assert dialects == DIALECTS.keys() - {"native", "struere"}  # written.py has theirs
 
 
-@pytest.mark.parametrize(("dialect", "agent", "files"), OTHERS)
+@pytest.mark.parametrize(("dialect", "agent", "files"), [*SAMPLES, *RICH])
 def test_what_is_read_leaves_and_comes_back(
     dialect: str,
     agent: str | None,
@@ -64,15 +69,17 @@ def test_what_is_read_leaves_and_comes_back(
     main, *_ = paths = [tmp_path / "project" / path for path in files]
     for path, value in zip(paths, files.values(), strict=True):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content_of(path.name, value))
+        is_text = isinstance(value, str)
+        path.write_bytes(value.encode() if is_text else content_of(path.name, value))
+    named = [main, *(path for path in paths[1:] if is_eval_file(path.as_posix()))]
     if not all(path.is_relative_to(main.parent) for path in paths):
-        main = tmp_path / "project"  # it names files above its folder
+        named = [tmp_path / "project"]  # it names files above its folder
     import_files(AGENTS)
     options = ["--agent", agent] if agent else []
     for name, value in {**ENVIRONMENT, **FILLED}.items():
         options += ["--var", f"{name}={value}"]
 
-    run("import_evals", main, "--format", dialect, *options)
+    run("import_evals", *named, "--format", dialect, *options)
     assert Suite.objects.exists()
     first, second = tmp_path / "first", tmp_path / "second"
     run("export_evals", "--dir", first)
