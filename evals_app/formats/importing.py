@@ -405,9 +405,9 @@ def _compare(
         ]
     problems += check_slugs(drafts)
     problems += check_references(drafts, known, unread=unread)
-    holdings = NamedThings(known.abilities, known.contents_of, schemas, known.hidden).with_drafts(
-        drafts, unread.get("agent", ())
-    )
+    holdings = NamedThings(
+        known.abilities, known.contents_of, schemas, known.hidden, known.mentions_of
+    ).with_drafts(drafts, unread.get("agent", ()))
     problems += check_names(drafts, holdings)
     problems += list(check_fixtures(drafts, schemas, reported=problems, hidden=hidden))
     problems += streaming_warnings(drafts, known.visible().agents)

@@ -10,7 +10,7 @@ from evals_app.formats.reading import parsed_file
 from evals_app.library.exporting import file_export
 from evals_app.library.importing.file_import import import_files
 from evals_app.management.whole_files import write_whole
-from evals_app.models import Assertion
+from evals_app.models import Agent, Assertion, Suite
 from tests.authored import a_case, write_suite
 from tests.library.written import AGENT, EVERYTHING, FIXTURE
 
@@ -40,6 +40,31 @@ def test_what_is_exported_is_imported_unchanged(tmp_path: Path) -> None:
     out = StringIO()
     call_command("import_evals", str(tmp_path / "out"), stdout=out, no_color=True)
     assert out.getvalue().startswith("Unchanged (14)\n")
+
+
+def test_a_check_of_a_tool_that_the_agent_lacks_by_now_comes_back(tmp_path: Path) -> None:
+    called = {"type": "tool_called", "value": "get_order"}
+    turn = {"user": "Where is it?", "assertions": [called]}
+    suite = write_suite([a_case(turns=[turn])])
+    takes_nothing = {"type": "object", "properties": {}}
+    tool = {"name": "find_order", "parameters": takes_nothing, "rules": [{"result": "Found"}]}
+    Agent.objects.update(tools=[tool])
+    run("--dir", tmp_path)
+
+    out, err = StringIO(), StringIO()
+    call_command("import_evals", str(tmp_path), stdout=out, stderr=err, no_color=True)
+
+    assert out.getvalue().startswith("Unchanged")
+    assert "warning: " in err.getvalue()
+    assert "get_order" in err.getvalue()
+    Suite.objects.filter(pk=suite.pk).delete()
+    assert "get_order" in refused_import(tmp_path)
+
+
+def refused_import(folder: Path) -> str:
+    with pytest.raises(CommandError) as caught:
+        call_command("import_evals", str(folder), stdout=StringIO(), stderr=(err := StringIO()))
+    return f"{err.getvalue()}{caught.value}"
 
 
 def test_a_second_export_writes_nothing(tmp_path: Path) -> None:

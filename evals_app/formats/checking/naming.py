@@ -7,11 +7,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from evals_app.engine.specs.agent_spec import AgentSpec
-from evals_app.engine.specs.inventory import Abilities, CheckedName, Inventory, slips
+from evals_app.engine.specs.inventory import Abilities, CheckedName, Inventory, Thing, slips
 from evals_app.engine.suites.suite_spec import AssertionSpec, SuiteSpec
 from evals_app.formats.foreign.draft import Draft, placed_assertions, written_assertions
 from evals_app.formats.reading.problems import Level, Loc, Problem, holds
 from fixtures_app.spec import FixtureSpec
+
+CheckedThing = tuple[Thing, str]  # what a check names: a tool, a chunk, an entity; and its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class NamedThings:
     contents_of: Callable[[str], FixtureContents | None]
     types: Collection[str]
     hidden: frozenset[str] = frozenset()
+    mentions_of: Callable[[str], Collection[CheckedThing]] = lambda _: ()
     agents: Mapping[str, Abilities | None] = field(default_factory=dict)
     fixtures: Mapping[str, FixtureContents | None] = field(default_factory=dict)
 
@@ -98,8 +101,8 @@ _NO_FIXTURE = {
 def check_names(drafts: Iterable[Draft], holdings: NamedThings) -> Iterator[Problem]:
     """Find tools, chunks and entities in checks that the agent and the fixtures do not have.
 
-    This is only a warning in files of other systems, which must import, and for an agent without
-    tools, which may get some later.
+    This is only a warning in files of other systems, which must import; for an agent without tools,
+    which may get some later; and for what the stored suite names, so that its export can come back.
     """
     for draft in drafts:
         if draft.kind != "suite" or not isinstance(draft.data, dict):
@@ -118,7 +121,8 @@ def check_names(drafts: Iterable[Draft], holdings: NamedThings) -> Iterator[Prob
                 needs_fixture = named.thing in {"chunk", "entity"} and not fixtures
                 more = f" {_NO_FIXTURE.get(draft.dialect, _NO_FIXTURES)}" if needs_fixture else ""
                 has_none = named.thing == "tool" and not inventory.tools
-                level: Level = "warning" if has_none else draft.strictness
+                is_stored = (named.thing, named.name) in holdings.mentions_of(draft.slug or "")
+                level: Level = "warning" if has_none or is_stored else draft.strictness
                 place = _place_of_name((*loc, *named.loc), draft)
                 yield draft.place(place, f"{problem}{more}", level=level)
             for named, problem in inventory.warnings(names):

@@ -10,7 +10,7 @@ from evals_app.engine.network.provider_kinds import KINDS as PROVIDER_KINDS
 from evals_app.engine.specs.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.specs.inventory import Abilities
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.formats.checking.naming import FixtureContents
+from evals_app.formats.checking.naming import CheckedThing, FixtureContents
 from evals_app.formats.dialect import rows_under
 from evals_app.formats.foreign.draft import KINDS, Draft, DraftReference, Kind
 from evals_app.formats.reading.problems import Problem
@@ -30,7 +30,8 @@ class ExistingObjects:
     `agents` gives each agent's driver, `abilities` what each may call, `entity_types` each type's
     JSON Schema. `contents_of` returns what checks may name of a fixture. `size_of` returns how
     many bytes the stored content of a SHA-256 has; None if there is none. `chosen` returns
-    the fixtures and the judge of the suite of a slug, as far as it has any. `hidden` are the kinds of which the person who imports may see
+    the fixtures and the judge of the suite of a slug, as far as it has any, and `mentions_of` what the
+    checks of its stored version name. `hidden` are the kinds of which the person who imports may see
     nothing: no message repeats their names or what they contain. With `only_reads` nothing is to be
     saved: what does not fit is a warning then, as what a file refers to may exist elsewhere.
     """
@@ -44,6 +45,7 @@ class ExistingObjects:
     contents_of: Callable[[str], FixtureContents | None] = lambda _: None
     size_of: Callable[[str], int | None] = lambda _: None
     chosen: Callable[[str], Mapping[str, Any]] = lambda _: {}
+    mentions_of: Callable[[str], Collection[CheckedThing]] = lambda _: ()
     hidden: frozenset[str] = frozenset()
     only_reads: bool = False
 

@@ -33,7 +33,7 @@ from evals_app.library.changes.spec_changes import (
     compare_suites,
     digest_of,
 )
-from evals_app.library.importing.inventories import contents_of
+from evals_app.library.importing.inventories import contents_of, mentions_of
 from evals_app.library.importing.rights import EVERYTHING, Rights
 from evals_app.library.importing.sources import Sources, is_same_file, other_source
 from evals_app.library.saving import SuiteWriting, mark_of, write_agents, write_providers
@@ -209,6 +209,7 @@ def _read(
         size_of=_stored_sizes(),
         contents_of=functools.cache(contents_of),
         chosen=chosen,
+        mentions_of=functools.cache(mentions_of),
     )
     imported = read_files(files, known=reachable, **reading)
     if "provider" not in rights.hidden_kinds():

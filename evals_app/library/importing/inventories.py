@@ -8,7 +8,8 @@ from typing import Any
 from django.db.models import JSONField, QuerySet, Value
 
 from evals_app.engine.specs.inventory import Inventory
-from evals_app.formats.checking.naming import FixtureContents, inventory_of
+from evals_app.formats.checking.naming import CheckedThing, FixtureContents, inventory_of
+from evals_app.formats.foreign.draft import placed_assertions
 from evals_app.library.importing.parts import (
     Parts,
     Values,
@@ -25,6 +26,17 @@ def contents_of(slug: str) -> FixtureContents | None:
     """Return what checks may name of a fixture; None if there is none."""
     fixture = Fixture.objects.filter(slug=slug).first()
     return None if fixture is None else _contents([fixture.pk])[0]
+
+
+def mentions_of(slug: str) -> frozenset[CheckedThing]:
+    """Return what the checks of a stored suite name; nothing if there is none."""
+    suite = Suite.objects.with_everything().filter(slug=slug).first()
+    if suite is None:
+        return frozenset()
+    named = (
+        name for check, _ in placed_assertions(suite.to_spec()) for name in check.grader.mentions()
+    )
+    return frozenset((name.thing, name.name) for name in named)
 
 
 def inventory_for(agent: Agent, fixtures: Iterable[Fixture]) -> Inventory:
