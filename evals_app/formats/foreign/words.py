@@ -63,6 +63,10 @@ KEYWORDS = (
     *("forbidden words", "banned words", "forbidden keywords", "banned keywords"),
     *("forbidden", "banned", "verboten", "prohibido", "interdit"),
 )
+NUMBERS = (
+    *("expected number", "expected amount", "expected value", "erwartete zahl"),
+    *("erwarteter betrag", "número esperado", "nombre attendu"),
+)
 MUST_NOT_SAY = (
     *("must not contain", "forbid", "forbids", "forbidden", "forbidden facts", "banned"),
     *("forbidden words", "forbidden phrases", "banned words", "banned phrases", "nicht sagen"),

@@ -14,8 +14,10 @@ from evals_app.formats.tables.columns import NO_CHECK, SAME_MEANING, read_way, w
 from evals_app.formats.tables.wanted import (
     ANY_NUMBER,
     WHOLE_WORDS,
+    is_decimal,
     is_number,
     means,
+    number_check,
     one_of,
     word_pattern,
 )
@@ -228,6 +230,8 @@ class AnswerChecks:
         if kind in ("sentence", "paragraph"):
             return [dict(SAME_MEANING)]
         bare = text.strip().rstrip(".!\u3002")
+        if is_decimal(bare):
+            return [number_check(bare)]
         if unit := _UNIT.fullmatch(bare):
             return [one_of(_spacings(bare, *unit.groups()))]
         return [

@@ -32,6 +32,7 @@ from evals_app.formats.tables.wanted import (
     Wanted,
     looks_like_data,
     means,
+    number_check,
     one_of,
     read_wanted,
 )
@@ -68,7 +69,7 @@ class CheckColumn:
     """A column whose cells contain a text or a list of texts: `option` of a check of this type each.
 
     `any_of` makes one check of several texts of which any one is enough; without it each is a check
-    of its own.
+    of its own. `one` makes the check of one text, if that depends on the text.
     """
 
     header: str
@@ -76,6 +77,7 @@ class CheckColumn:
     option: str
     others: tuple[str, ...] = ()
     any_of: Callable[[Sequence[str]], dict[str, object]] | None = None
+    one: Callable[[str], dict[str, object]] | None = None
     # Between the texts of a cell; by the header alone, so the column is the same one.
     has_commas: bool = field(default=False, compare=False)
 
@@ -104,7 +106,7 @@ class CheckColumn:
         if isinstance(part, tuple) and self.any_of:
             return [self.any_of(part)]
         texts = part if isinstance(part, tuple) else (part,)
-        return [{**self.check, self.option: text} for text in texts]
+        return [self.one(text) if self.one else {**self.check, self.option: text} for text in texts]
 
     def write(self, assertion: Mapping[str, object]) -> str | None:
         """Return the line of a check; None if it says more, or something else."""
@@ -328,6 +330,12 @@ COLUMNS: tuple[AnyColumn, ...] = (
     CheckColumn(
         *("not contains", {"type": "not_contains"}, "value"),
         words.MUST_NOT_SAY,
+    ),
+    CheckColumn(
+        *("number", dict(ANY_NUMBER), "value"),
+        words.NUMBERS,
+        any_of=one_of,
+        one=number_check,
     ),
     CheckColumn("matches", {"type": "matches"}, "value", ("regex", "pattern"), _any_pattern),
     CheckColumn("not matches", {"type": "not_matches"}, "value"),

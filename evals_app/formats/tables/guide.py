@@ -15,6 +15,7 @@ ABOUT: Mapping[str, str] = {
         "depends on the kind of answer: a number, a label, a sentence."
     ),
     "contains": "Texts that the reply must contain, one per line.",
+    "number": "Numbers that the reply must give, one per line.",
     "not contains": "Texts that the reply must not contain, one per line.",
     "matches": "Patterns that the reply must match, one per line.",
     "not matches": "Patterns that the reply must not match, one per line.",

@@ -19,6 +19,8 @@ USUAL: Json = {"type": "contains"}
 WHOLE_WORDS: Json = {"type": "contains", "whole_words": True}
 ANY_NUMBER: Json = {"type": "numeric", "extract": "any"}
 
+_DECIMAL = re.compile(r"[-+]?\d+[.,]\d{1,2}")
+_OTHER_SIGN = str.maketrans(".,", ",.")
 _MIN_LETTERS = 4  # of a text that is unlikely to be part of another word
 _FLAGS = frozenset({"true", "false", "yes", "no"})
 _MEANS_CHARS = 200
@@ -90,6 +92,24 @@ def is_number(text: str) -> bool:
     """Whether a text is a number and nothing else."""
     amount = read_amount(in_plain_digits(text), decimal="auto")
     return amount is not None and amount[1]
+
+
+def number_check(text: str) -> Json:
+    """Return the check that a reply gives a number; of other texts, that it contains them.
+
+    With a comma or a point that can be of thousands or of decimals, either spelling is right.
+    """
+    bare = text.strip()
+    if is_number(bare):
+        return {**ANY_NUMBER, "value": bare}
+    if is_decimal(bare):
+        return one_of([bare, bare.translate(_OTHER_SIGN)])
+    return {**WHOLE_WORDS, "value": bare}
+
+
+def is_decimal(text: str) -> bool:
+    """Whether a text is a number with one or two digits after a point or a comma."""
+    return _DECIMAL.fullmatch(text) is not None
 
 
 def is_short(text: str) -> bool:

@@ -9,6 +9,7 @@ from evals_app.engine.suites.suite_spec import AssertionSpec
 from evals_app.formats.foreign.shapes import TableChoices
 from evals_app.formats.tables.answers import AnswerChecks, alternatives, kind_of, labels_in
 from evals_app.formats.tables.chosen import AnswerGuess, read_choices
+from evals_app.formats.tables.columns import CheckColumn, column_of
 from tests.engine.graders.makers import view_of
 from tests.formats.tables.test_wanted import as_csv, errors, read
 
@@ -537,3 +538,22 @@ def test_names_of_files_that_differ_late_give_different_suites() -> None:
 
     assert len(slugs) == 2
     assert read("shop/evals/dataset.csv", content).suites[0].spec.slug == "shop-evals-dataset"
+
+
+@pytest.mark.parametrize(
+    ("cell", "right", "wrong"),
+    [
+        pytest.param("30", "It takes 30 days.", "It takes 300 days.", id="whole"),
+        pytest.param("6,90", "It is 6.90 EUR.", "It is 16,90 EUR.", id="with a comma"),
+        pytest.param("6.90", "It costs 6.9 EUR.", "It costs 6.95 EUR.", id="with a point"),
+        pytest.param("1,234", "1234 people", "1,235 people", id="of thousands"),
+        pytest.param("30 days", "Within 30 days.", "Within 30 weeks.", id="with a unit"),
+    ],
+)
+def test_a_column_of_numbers_looks_for_each_number(cell: str, right: str, wrong: str) -> None:
+    column = column_of("expected number")
+    assert isinstance(column, CheckColumn)
+
+    checks = [check for part in column.parts(cell) for check in column.read(part)]
+
+    assert [passes(checks, reply, "") for reply in (right, wrong)] == [True, False]
