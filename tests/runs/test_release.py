@@ -16,6 +16,7 @@ from evals_app.mcp.table import TOOLS
 from evals_app.mcp.tool import Caller, call_tool
 from evals_app.models import CaseResult, Run, Settlement, Suite
 from evals_app.requests.permissions import Scope
+from evals_app.runs.notices import notice_of
 from evals_app.runs.release import release_of
 from tests.api.clients import make_client, make_user
 from tests.labels import judged_answer, label, make_yardstick
@@ -193,3 +194,5 @@ def test_every_place_gives_the_same_answer(situation: Callable[[Suite], None]) -
     assert by_rest(suite) == (release.sentence, code)
     assert by_mcp.splitlines()[0] == release.sentence
     assert by_page(suite) == release.sentence
+    if release.run is not None and release.run.is_whole:
+        assert notice_of(release.run, event="ended", worse=None).decision == release.sentence

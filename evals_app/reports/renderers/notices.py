@@ -38,7 +38,7 @@ class Names:
 class Notice:
     """What a message says about a run that has ended: no text of a conversation.
 
-    `worse` is None if the run was compared with nothing; then `compare_url` is empty, too.
+    `decision` is the answer to “May we ship?”, empty if the run is not of the whole suite. `worse` is None if the run was compared with nothing; then `compare_url` is empty, too.
     """
 
     event: Event
@@ -65,6 +65,7 @@ class Notice:
     worse: Names | None
     url: str = ""
     compare_url: str = ""
+    decision: str = ""
 
     @property
     def headline(self) -> str:
@@ -82,6 +83,9 @@ class Notice:
         return f"{test}{self.suite_name} {ended}: {', '.join(counts)}."
 
 
+_ASKED = "May we ship?"
+
+
 def notice_json(notice: Notice, *, at: datetime) -> Json:
     """Return the body of a webhook: type, timestamp and data, as Standard Webhooks has them."""
     worse = notice.worse
@@ -92,6 +96,7 @@ def notice_json(notice: Notice, *, at: datetime) -> Json:
             "run": notice.run,
             "url": notice.url or None,
             "headline": notice.headline,
+            "decision": notice.decision or None,
             "suite": {"slug": notice.suite, "name": notice.suite_name},
             "agent": {"slug": notice.agent, "name": notice.agent_name},
             "model": notice.model or None,
@@ -120,7 +125,8 @@ def _names_json(names: Names) -> Json:
 
 def slack_json(notice: Notice) -> Json:
     """Return a message for the incoming webhooks of Slack, and of chats that read the same."""
-    sections = [f"*{_escape(notice.headline)}*", *_slack_lists(notice)]
+    decision = [_escape(f"{_ASKED} {notice.decision}")] if notice.decision else []
+    sections = [f"*{_escape(notice.headline)}*", *decision, *_slack_lists(notice)]
     links = [
         f"<{url}|{text}>"
         for url, text in ((notice.url, "Open the run"), (notice.compare_url, "Compare"))
@@ -155,7 +161,8 @@ def mail_subject(notice: Notice) -> str:
 
 def mail_text(notice: Notice) -> str:
     """Return the text of an e-mail."""
-    parts = [notice.headline, _details(notice)]
+    parts = [notice.headline, f"{_ASKED} {notice.decision}" if notice.decision else ""]
+    parts.append(_details(notice))
     for title, names in _lists(notice):
         lines = [f"* {name}" for name in names.first]
         parts.append("\n".join(filter(None, [title, *lines, names.more])))
