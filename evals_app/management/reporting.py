@@ -13,7 +13,7 @@ from evals_app.management.run_options import WantedReport
 from evals_app.models import Run
 from evals_app.reports.renderers.github import annotations
 from evals_app.reports.renderers.gitlab import section_end, section_start
-from evals_app.runs.reading.reports import Link, report_content, results_of, write_folder
+from evals_app.runs.reporting import Link, report_content, results_of, write_folder
 
 
 def refuse_unwritable(option: str, path: Path, *, is_folder: bool = False) -> None:

@@ -48,9 +48,9 @@ from evals_app.runs.ground.workers import live_workers
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.reading.compared_runs import changed_checks
 from evals_app.runs.reading.compared_runs import compare_runs as compare
-from evals_app.runs.reading.reports import results_of
 from evals_app.runs.reading.run_readers import execution_details, execution_rows, run_rows
 from evals_app.runs.release import release_of
+from evals_app.runs.reporting import results_of
 from evals_app.runs.starting.forecast import forecast
 from fixtures_app.ground.words import near
 

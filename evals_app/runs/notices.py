@@ -45,7 +45,7 @@ from evals_app.reports.renderers.notices import (
 from evals_app.runs.ground.patience import AWAY
 from evals_app.runs.ground.storable import storable
 from evals_app.runs.reading.outcomes import case_outcomes
-from evals_app.runs.release import release_of
+from evals_app.runs.release import decision_on
 
 log = logging.getLogger(__name__)
 
@@ -360,12 +360,8 @@ def notice_of(run: Run, *, event: Event, worse: Names | None) -> Notice:
         worse=worse,
         url=site_url("admin:evals_app_run_change", run.pk),
         compare_url=_compare_url(run) if worse is not None else "",
-        decision=_decision(run),
+        decision=decision_on(run),
     )
-
-
-def _decision(run: Run) -> str:
-    return release_of(run.suite, run=run).sentence if run.is_whole and run.suite else ""
 
 
 def site_url(name: str, *args: object) -> str:

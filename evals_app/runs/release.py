@@ -76,6 +76,11 @@ def release_of(
     )
 
 
+def decision_on(run: Run) -> str:
+    """Return the answer about a whole run, in one line; empty for other runs."""
+    return release_of(run.suite, run=run).sentence if run.is_whole and run.suite else ""
+
+
 def _last_run(suite: Suite) -> Run | None:
     whole = Run.objects.suite_verdicts().filter(suite=suite).order_by("-pk").first()
     # A retest and what grades again say nothing new about the agent.

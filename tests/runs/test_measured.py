@@ -6,8 +6,8 @@ from evals_app.admin.runs.run_results import results
 from evals_app.formats.importing import SourceFile
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import Agent, Suite
-from evals_app.runs.reading.reports import report_content
 from evals_app.runs.reading.run_readers import execution_details, run_details
+from evals_app.runs.reporting import report_content
 from tests.runs.suites import finished, make_agent
 
 pytestmark = pytest.mark.django_db

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from io import StringIO
+from xml.sax.saxutils import quoteattr
 
 import pytest
 from django.core.management import call_command
@@ -15,9 +16,12 @@ from evals_app.engine.statistics.retest import Direction, Suspect, SuspectState,
 from evals_app.mcp.table import TOOLS
 from evals_app.mcp.tool import Caller, call_tool
 from evals_app.models import CaseResult, Run, Settlement, Suite
+from evals_app.reports.renderers.html import html_page
+from evals_app.reports.renderers.junit import junit
 from evals_app.requests.permissions import Scope
 from evals_app.runs.notices import notice_of
 from evals_app.runs.release import release_of
+from evals_app.runs.reporting import results_of
 from tests.api.clients import make_client, make_user
 from tests.labels import judged_answer, label, make_yardstick
 from tests.makers import make_run, make_suite
@@ -196,3 +200,7 @@ def test_every_place_gives_the_same_answer(situation: Callable[[Suite], None]) -
     assert by_page(suite) == release.sentence
     if release.run is not None and release.run.is_whole:
         assert notice_of(release.run, event="ended", worse=None).decision == release.sentence
+        results = results_of(release.run, link=lambda kind, pk: f"{kind}/{pk}")
+        junit_report, page = ("".join(write([results])) for write in (junit, html_page))
+        assert f'name="decision" value={quoteattr(release.sentence)}' in junit_report
+        assert str(escape(release.sentence)) in page

@@ -21,7 +21,7 @@ from evals_app.library.baselines import why_no_baseline
 from evals_app.models import Run
 from evals_app.reports.answers.decided import people_note
 from evals_app.reports.words.kinds import KIND_NAMES, KINDS, KindName
-from evals_app.runs.reading.reports import report
+from evals_app.runs.reporting import report
 
 _STOP_POLLING = 286  # of htmx
 

@@ -16,7 +16,7 @@ from evals_app.reports.reference.report_schema import report_schema
 from evals_app.reports.words.kinds import KIND_NAMES, KINDS
 from evals_app.requests.endpoint import AnyRenderer, Endpoint, one_of, problems, responses
 from evals_app.requests.permissions import Need, Scope, require
-from evals_app.runs.reading.reports import report
+from evals_app.runs.reporting import report
 
 _KIND = OpenApiParameter(
     "kind",

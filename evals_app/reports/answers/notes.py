@@ -1,4 +1,4 @@
-"""What to read with the verdict of a run, because it makes the verdict mean less."""
+"""What to read with the verdict of a run: the answer, and what makes the verdict mean less."""
 
 from evals_app.reports.answers.decided import people_note
 from evals_app.reports.answers.losses import losses_note
@@ -6,6 +6,7 @@ from evals_app.reports.answers.run_answers import Row
 from evals_app.reports.words.judges import has_script
 from evals_app.reports.words.regrading import regraded_in_words
 
+MAY_WE_SHIP = "May we ship?"
 _STOPPED = {"cancelled": "cancelled by a person", "deadline": "time limit reached"}
 _CEILINGS = {
     "run": "cost limit reached",
@@ -15,8 +16,8 @@ _CEILINGS = {
 
 
 def run_notes(run: Row) -> list[str]:
-    """Return sentences about a run; none if its verdict is that of its whole suite."""
-    notes = []
+    """Return sentences about a run; the first answers whether its version may be shipped, if known."""
+    notes = [f"{MAY_WE_SHIP} {run['decision']}"] if run.get("decision") else []
     if run["is_scripted"]:
         notes.append(
             "Scripted: the agent follows a script. The verdict tests the checks, not an agent."

@@ -75,6 +75,7 @@ def _properties(run: Json) -> list[tuple[str, str]]:
     return [
         ("run", str(run["id"])),
         ("verdict", run["verdict"] or run["status"]),
+        *([("decision", run["decision"])] if run.get("decision") else []),
         ("is_scripted", str(run["is_scripted"]).lower()),
         ("covers", run["covers"] or "the whole suite"),
         *([("checks_lost", str(run["losses"]["checks_lost"]))] if run["losses"] else []),

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 from evals_app.engine.llm.pricing import usd_text
+from evals_app.reports.answers.notes import MAY_WE_SHIP
 from evals_app.reports.answers.run_answers import Json, in_json
 
 Event = Literal["ended", "failed", "worse", "test"]
@@ -83,9 +84,6 @@ class Notice:
         return f"{test}{self.suite_name} {ended}: {', '.join(counts)}."
 
 
-_ASKED = "May we ship?"
-
-
 def notice_json(notice: Notice, *, at: datetime) -> Json:
     """Return the body of a webhook: type, timestamp and data, as Standard Webhooks has them."""
     worse = notice.worse
@@ -125,7 +123,7 @@ def _names_json(names: Names) -> Json:
 
 def slack_json(notice: Notice) -> Json:
     """Return a message for the incoming webhooks of Slack, and of chats that read the same."""
-    decision = [_escape(f"{_ASKED} {notice.decision}")] if notice.decision else []
+    decision = [_escape(f"{MAY_WE_SHIP} {notice.decision}")] if notice.decision else []
     sections = [f"*{_escape(notice.headline)}*", *decision, *_slack_lists(notice)]
     links = [
         f"<{url}|{text}>"
@@ -161,7 +159,7 @@ def mail_subject(notice: Notice) -> str:
 
 def mail_text(notice: Notice) -> str:
     """Return the text of an e-mail."""
-    parts = [notice.headline, f"{_ASKED} {notice.decision}" if notice.decision else ""]
+    parts = [notice.headline, f"{MAY_WE_SHIP} {notice.decision}" if notice.decision else ""]
     parts.append(_details(notice))
     for title, names in _lists(notice):
         lines = [f"* {name}" for name in names.first]

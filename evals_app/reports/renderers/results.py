@@ -29,7 +29,8 @@ class Results:
     """The results of one run.
 
     `run` has the keys of `RunDetails` without its cases, and for people `suite_name`, `agent_name`,
-    `score_scale`, `stand_in_note`, `snapshot`, `url` and `source`, the file of the suite. Executions
+    `score_scale`, `stand_in_note`, `snapshot`, `url`, `source`, the file of the suite, and `decision`,
+    the answer to “May we ship?”, which may be empty. Executions
     are as in lists, with their `url`. `details` returns executions by id with everything, in any
     order. Cases are known once the run has ended.
     """

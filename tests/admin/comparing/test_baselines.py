@@ -11,7 +11,7 @@ from django.urls import reverse
 from evals_app.engine.verdicts.gates import GateResult
 from evals_app.library.baselines import set_baseline, unset_baseline
 from evals_app.models import Run, Suite
-from evals_app.runs.reading.reports import report
+from evals_app.runs.reporting import report
 from tests.admin.run_pages import page_of, url
 from tests.authored import client_who_may
 from tests.makers import make_run, make_suite

@@ -32,6 +32,7 @@ from evals_app.runs.reading.run_readers import (
     runs_document,
     whole_executions,
 )
+from evals_app.runs.release import decision_on
 
 ROWS_AT_ONCE = 2000
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the same archive each time
@@ -111,6 +112,7 @@ def results_of(run: Run, *, link: Link) -> Results:
             "snapshot": run.snapshot_id,
             "url": link("run", run.pk),
             "source": run.suite.source if run.suite else "",
+            "decision": decision_on(run),
         },
         cases=Again(lambda: case_results(run.pk)),
         executions=Again(executions),
