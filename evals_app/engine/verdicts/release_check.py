@@ -133,7 +133,8 @@ def check_release(facts: ReleaseFacts) -> ReleaseCheck:
         return ReleaseCheck("yes", (ReleaseReason(ReasonKind.RELEASED),))
     found = _sort_cases(facts)
     reasons = sorted(_reasons(facts, found), key=lambda reason: _KINDS.index(reason.kind))
-    notes = tuple(_reasons_about(found, _NOTES))
+    allowed = (ReasonKind.WORSE,) if _is_within_allowance(facts, found) else ()
+    notes = tuple(_reasons_about(found, (*allowed, *_NOTES)))
     better = len(found.get(ChangeKind.BETTER, ()))
     kinds = {reason.kind for reason in reasons}
     if kinds & NO_KINDS:
@@ -223,7 +224,7 @@ def _reasons(facts: ReleaseFacts, found: _Groups) -> Iterator[ReleaseReason]:
     """Return all reasons not to ship."""
     yield from facts.obstacles
     yield from _reasons_about(found, (ReasonKind.REALLY_WORSE, ReasonKind.COLLAPSED))
-    if _count(found, ReasonKind.WORSE) > facts.allowed_worse:
+    if not _is_within_allowance(facts, found):
         yield from _reasons_about(found, (ReasonKind.WORSE,))
     yield from _reasons_about(found, (ReasonKind.CHECK_WORSE,))
     if facts.all_must_pass:
@@ -274,5 +275,6 @@ def _reasons_about(found: _Groups, kinds: Sequence[ReasonKind]) -> Iterator[Rele
             yield ReleaseReason(kind, len(pairs), cases=tuple(pairs[:MAX_NAMED]))
 
 
-def _count(found: _Groups, kind: ReasonKind) -> int:
-    return len(found.get(kind, ()))
+def _is_within_allowance(facts: ReleaseFacts, found: _Groups) -> bool:
+    """Whether no more cases got worse than the suite allows; they are noted beside the answer."""
+    return len(found.get(ReasonKind.WORSE, ())) <= facts.allowed_worse

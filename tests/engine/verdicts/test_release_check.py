@@ -209,6 +209,12 @@ def test_what_was_not_compared_and_what_failed_before_stands_beside_the_answer()
     assert found.better == 1
 
 
+def test_cases_that_may_get_worse_are_noted() -> None:
+    found = check("a 3/3, b 1/1", "a 0/3, b 1/1", allowed_worse=1)
+
+    assert (found.answer, [note.kind.value for note in found.notes]) == ("yes", ["worse"])
+
+
 def test_the_gravest_reason_comes_first() -> None:
     found = check("a 3/3, b 3/3, c 1/1", "a 0/3, b 0/3, c e/1", settled={"b": Finding.REALLY_WORSE})
 
