@@ -785,7 +785,7 @@ def test_ctrl_c_ends_it_and_a_second_start_goes_on(api: EvalsApi, folder: Path) 
     path = "/v1/evals/eval_2/runs/evalrun_21/output_items"
     api.always[path] = Sent(parts=_slowly(api))
     child = subprocess.Popen(
-        [sys.executable, "manage.py", "save_openai_evals", str(folder)],
+        [sys.executable, "-X", "faulthandler", "manage.py", "save_openai_evals", str(folder)],
         cwd=ROOT,
         env=os.environ | {"DJANGO_SETTINGS_MODULE": "evalsite.settings"},
         stderr=subprocess.PIPE,
@@ -796,7 +796,11 @@ def test_ctrl_c_ends_it_and_a_second_start_goes_on(api: EvalsApi, folder: Path) 
             assert child.poll() is None
             time.sleep(0.01)
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=20)
+        try:
+            _, err = child.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGABRT)  # it says where it waits
+            pytest.fail(child.communicate()[1])
     assert (child.returncode, "Traceback" in err) == (130, False)
     api.always.clear()
 
