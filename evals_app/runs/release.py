@@ -31,6 +31,7 @@ from evals_app.reports.answers.release import (
 from evals_app.reports.answers.run_answers import Json
 from evals_app.runs.judges.calibration import agreements
 from evals_app.runs.reading.outcomes import case_outcomes, outcomes_of
+from evals_app.runs.reading.suite_verdict import telling_runs
 from evals_app.runs.reviews.decisions import UndecidableError, outcomes_with_people
 
 
@@ -83,9 +84,7 @@ def decision_on(run: Run) -> str:
 
 def _last_run(suite: Suite) -> Run | None:
     whole = Run.objects.suite_verdicts().filter(suite=suite).order_by("-pk").first()
-    # A retest and what grades again say nothing new about the agent.
-    ended = Run.objects.exclude(verdict="").filter(suite=suite, settlement=None, grades_of=None)
-    return whole or ended.order_by("-pk").first()
+    return whole or telling_runs().filter(suite=suite).order_by("-pk").first()
 
 
 def _check(suite: Suite, run: Run | None, base: Run | None) -> ReleaseCheck:

@@ -71,8 +71,10 @@ def _step(request: HttpRequest, release: SuiteRelease, reason: ReleaseReason) ->
         if reason.kind in _TO_COMPARE:
             return "Read the cases", comparison_url([base.pk, run.pk])
     if reason.kind is ReasonKind.JUDGE_NOT_TRUSTED:
-        return "Look at the judge", reverse("admin:evals_app_yardsticks")
-    return "Open the run", page
+        may_view = request.user.has_perm("evals_app.view_judgetally")
+        return "Look at the judge", reverse("admin:evals_app_yardsticks") if may_view else ""
+    is_there = request.path.startswith(page.removesuffix("change/"))
+    return "Open the run", "" if is_there else page
 
 
 _TO_RUN = {

@@ -35,6 +35,7 @@ class ReasonKind(StrEnum):
     # Not yet
     NEVER_RUN = "never_run"
     RUNNING = "running"
+    NO_RESULTS = "no_results"  # of its cases, as in runs that another version made
     CUT_SHORT = "cut_short"  # it did not run all of its cases
     PART_OF_SUITE = "part_of_suite"  # it was started with some of them
     OTHER_AGENT = "other_agent"  # it tested another agent or model than the suite's
@@ -235,9 +236,11 @@ def _reasons(facts: ReleaseFacts, found: _Groups) -> Iterator[ReleaseReason]:
     open_cases = [head for head in heads if head.verdict in {None, Verdict.ERRORED}]
     if open_cases:
         yield ReleaseReason(ReasonKind.NOT_GRADED, len(open_cases), len(heads))
-    elif heads and all(head.verdict is Verdict.MEASURED for head in heads) and not facts.gates:
+    elif not heads:
+        yield ReleaseReason(ReasonKind.NO_RESULTS)
+    elif all(head.verdict is Verdict.MEASURED for head in heads) and not facts.gates:
         yield ReleaseReason(ReasonKind.ONLY_MEASURED, len(heads), len(heads))
-    elif heads and not any(head.passed or head.verdict is Verdict.MEASURED for head in heads):
+    elif not any(head.passed or head.verdict is Verdict.MEASURED for head in heads):
         yield ReleaseReason(ReasonKind.NONE_PASSED, len(heads), len(heads))
     agreement = facts.agreement
     if agreement.is_enough and agreement.same_verdict.count < agreement.commoner.count:

@@ -38,6 +38,7 @@ _WORDS: Mapping[ReasonKind, ReasonWords] = {
     ReasonKind.NONE_PASSED: ReasonWords("No conversation passed."),
     ReasonKind.NEVER_RUN: ReasonWords("The suite has not been run as a whole."),
     ReasonKind.RUNNING: ReasonWords("The run has not ended."),
+    ReasonKind.NO_RESULTS: ReasonWords("The run has no results of its cases."),
     ReasonKind.CUT_SHORT: ReasonWords(
         "Only {count} of {total} ran.", "The run was stopped before its end."
     ),

@@ -61,7 +61,7 @@ def _figures(begin: str, figure: FigureChange, write: Callable[[float], str]) ->
     sure = "too few to rule out chance"
     if figure.interval is not None:
         low, high = map(_factor_of_interval, figure.interval)
-        sure = f"with 95 % certainty {low} to {high} times as much"
+        sure = f"95 % interval: {low} to {high} times"
     return f"{begin} {write(figure.head)}, before {write(figure.base)} ({of}; {sure})."
 
 

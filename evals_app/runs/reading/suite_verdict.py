@@ -31,9 +31,15 @@ class SuiteVerdict:
 def with_last_runs(suites: QuerySet[Suite]) -> QuerySet[Suite]:
     """Let suites know their last whole run, and the last that ended at all."""
     whole = Run.objects.suite_verdicts()
-    # What grades the conversations of an earlier run again says nothing new about the agent.
-    ended = Run.objects.exclude(verdict="").filter(settlement=None, grades_of=None)
-    return suites.annotate(verdict_run_id=_last(whole), last_run_id=_last(ended))
+    return suites.annotate(verdict_run_id=_last(whole), last_run_id=_last(telling_runs()))
+
+
+def telling_runs() -> QuerySet[Run]:
+    """Return the runs that have ended, but for retests and those that grade an earlier one again.
+
+    These say nothing new about the agent.
+    """
+    return Run.objects.exclude(verdict="").filter(settlement=None, grades_of=None)
 
 
 def _last(runs: QuerySet[Run]) -> Subquery:

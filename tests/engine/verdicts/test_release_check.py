@@ -48,7 +48,7 @@ def cases(text: str) -> dict[str, CaseOutcome]:
 
 
 def check(base: str, head: str, **facts: Any) -> ReleaseCheck:
-    pairs = tuple(match_cases(cases(base) if base else {}, cases(head)))
+    pairs = tuple(match_cases(*(cases(run) if run else {} for run in (base, head))))
     return check_release(ReleaseFacts(pairs=pairs, has_base=bool(base), **facts))
 
 
@@ -174,6 +174,7 @@ def check(base: str, head: str, **facts: Any) -> ReleaseCheck:
             ("not_yet", "running", 0, 3),
             id="still running",
         ),
+        pytest.param("a 1/1", "", {}, ("not_yet", "no_results", 0, 3), id="no results"),
         pytest.param("", "a m/1", {}, ("not_yet", "only_measured", 1, 3), id="only measured"),
         pytest.param(
             "", "a 0/1", {"all_must_pass": False}, ("no", "none_passed", 1, 1), id="a dead agent"

@@ -15,15 +15,15 @@ SLOWER = FigureChange(2_100.0, 6_720.0, 40, (2.9, 3.5))
         pytest.param(
             EffortChange(p95_ms=SLOWER, median_ms=SLOWER),
             "Replies take 3.2 times as long.",
-            "95 of 100 replies took at most 6.7 s, before 2.1 s (the same 40 cases; with 95 %"
-            " certainty 2.9 to 3.5 times as much).",
+            "95 of 100 replies took at most 6.7 s, before 2.1 s (the same 40 cases; 95 %"
+            " interval: 2.9 to 3.5 times).",
             id="slower",
         ),
         pytest.param(
             EffortChange(FigureChange(1_000.0, 800.0, 40, (0.7, 0.9))),
             "Replies take 20 % less time.",
-            "Half of the replies took at most 800 ms, before 1.0 s (the same 40 cases; with 95 %"
-            " certainty 0.70 to 0.90 times as much).",
+            "Half of the replies took at most 800 ms, before 1.0 s (the same 40 cases; 95 %"
+            " interval: 0.70 to 0.90 times).",
             id="half of them faster",
         ),
         pytest.param(
