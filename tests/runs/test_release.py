@@ -179,6 +179,19 @@ def by_page(suite: Suite) -> str:
     return f"{box.word}: {box.first.sentence}"
 
 
+def test_a_page_offers_no_way_to_itself(admin_client: Client) -> None:
+    run = make_run(A_FAILS)
+    suite_page = reverse("admin:evals_app_suite_cases", args=[run.suite_id])
+    run_page = reverse("admin:evals_app_run_change", args=[run.pk])
+
+    on_suite, on_run = (
+        admin_client.get(page).context["release"].first for page in (suite_page, run_page)
+    )
+
+    assert (on_suite.button, on_suite.url) == ("Open the run", run_page)
+    assert (on_run.button, on_run.url) == ("", "")
+
+
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_every_place_gives_the_same_answer(situation: Callable[[Suite], None]) -> None:
     suite = make_suite()
