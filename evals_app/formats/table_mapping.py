@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -12,15 +11,13 @@ from evals_app.engine.graders.kit.base import PlainGrader
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.verdicts.probes import opposite, with_near_number
 from evals_app.engine.verdicts.rehearsal import passes
-from evals_app.formats.reading.problems import has_secret
+from evals_app.formats.reading.problems import Json, has_secret
 from evals_app.formats.tables.answers import CRITERIA, NAMES, NOTHING, AnswerKind, bare_answer
 from evals_app.formats.tables.columns import NO_CHECK, CheckColumn, ways
 from evals_app.formats.tables.guide import ABOUT, ABOUT_PARAM
 from evals_app.formats.tables.sheet import Sheet
 from evals_app.formats.tables.table import column_letter
 from fixtures_app.ground.quoting import cut_middle
-
-Json = dict[str, Any]
 
 MAX_COLUMNS = 200  # of a sheet that are shown
 # What people read about the usual ways to compare; others are called by their names.

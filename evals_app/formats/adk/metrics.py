@@ -1,7 +1,6 @@
 """Which metrics decide, as the file beside an eval set says it, and the checks they are here."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from evals_app.formats.adk.shapes import Criterion, EvalConfig, EvalRubric
 from evals_app.formats.foreign.foreign_file import ForeignFile
@@ -9,10 +8,8 @@ from evals_app.formats.foreign.parts import judge_check
 from evals_app.formats.foreign.plain_keys import with_plain_keys
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.reading.json_source import read_json
-from evals_app.formats.reading.problems import FormatError
+from evals_app.formats.reading.problems import FormatError, Json
 from evals_app.formats.tables.columns import SAME_MEANING
-
-Json = dict[str, Any]
 
 _FILES = ("eval_config.json", "test_config.json")
 _CALLS, _WORDS, _MEANING = (

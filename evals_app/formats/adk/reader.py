@@ -5,7 +5,6 @@ Source: the documentation of the Agent Development Kit, "Why evaluate agents" an
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from evals_app.engine.basics.template import escape_braces
 from evals_app.formats.adk.metrics import Metrics, criterion_of, read_metrics
@@ -18,8 +17,7 @@ from evals_app.formats.foreign.plain_keys import with_plain_keys
 from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces, distinct_names
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.reading.parsed_file import ParsedFile
-
-Json = dict[str, Any]
+from evals_app.formats.reading.problems import Json
 
 _VERBATIM = ("args", "tool_input", "state", "initial_state", "final_session_state")
 _LISTS = ("tool_uses", "expected_tool_use")

@@ -32,8 +32,8 @@ from evals_app.formats.foreign.shapes import (
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import sounds_like_check
 from evals_app.formats.reading.parsed_file import ParsedFile
+from evals_app.formats.reading.problems import Json
 
-Json = dict[str, Any]
 Text = Annotated[str, Field(min_length=1)]
 
 _NOT_READ = (

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evals_app.formats.agentv.shapes import EvalCheck, RubricEntry
-from evals_app.formats.foreign.parts import SAME_MEANING, Json, judge_check, same_as
+from evals_app.formats.foreign.parts import SAME_MEANING, judge_check, same_as
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import text_of
+from evals_app.formats.reading.problems import Json
 
 _JUDGES = {"llm-grader", "llm-judge", "llm-rubric", "rubric", "rubrics", "g-eval"}
 _TEXTS = {f"{i}contains{which}" for i in ("", "i") for which in ("", "-any", "-all")}

@@ -14,13 +14,13 @@ from evals_app.formats.agentv.shapes import EvalSuite, EvalTest
 from evals_app.formats.foreign.chats import is_chat, last_answer, own_prompt, read_chat
 from evals_app.formats.foreign.draft import Draft, cut_texts
 from evals_app.formats.foreign.foreign_file import ForeignFile
-from evals_app.formats.foreign.parts import NO_TAG, Json, keys_without_tag, tags_of
+from evals_app.formats.foreign.parts import NO_TAG, keys_without_tag, tags_of
 from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces, distinct_names, slug_of
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import text_of
 from evals_app.formats.reading.json_lines import read_json_lines
 from evals_app.formats.reading.parsed_file import ParsedFile
-from evals_app.formats.reading.problems import FormatError
+from evals_app.formats.reading.problems import FormatError, Json
 from evals_app.formats.reading.yaml_source import read_yaml
 
 _MAX_TRIALS = 100

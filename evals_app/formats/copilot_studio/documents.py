@@ -29,9 +29,8 @@ from evals_app.formats.foreign.shapes import (
     slug_of,
 )
 from evals_app.formats.foreign.spots import Spot
-from evals_app.formats.reading.problems import Loc
+from evals_app.formats.reading.problems import Json, Loc
 
-Json = dict[str, Any]
 Text = Annotated[str, Field(min_length=1)]
 Grade = Annotated[float, Field(ge=1, le=5)]
 

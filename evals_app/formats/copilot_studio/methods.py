@@ -1,10 +1,7 @@
 """What test methods of Copilot Studio and evaluators of Microsoft 365 Copilot check, in our words."""
 
-from typing import Any
-
 from evals_app.formats.foreign.parts import judge_check
-
-Json = dict[str, Any]
+from evals_app.formats.reading.problems import Json
 
 SAME_MEANING = "The reply says the same as the expected answer."
 RELEVANT = "The reply addresses what the user asked, directly and completely."

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Unpack
+from typing import Unpack
 
 from evals_app.engine.basics.template import escape_braces
 from evals_app.engine.graders import GRADERS
@@ -13,10 +13,8 @@ from evals_app.formats.foreign.draft import Draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.shapes import SourcePlaces, distinct_names, first_words, slug_of
 from evals_app.formats.foreign.words import plain
-from evals_app.formats.reading.problems import Loc, ProblemDetails
+from evals_app.formats.reading.problems import Json, Loc, ProblemDetails
 from fixtures_app.ground.words import near
-
-Json = dict[str, Any]
 
 _EXPECTED = ("expected response", "expected answer", "expected result")
 _SCORE = ("passing score", "pass score")

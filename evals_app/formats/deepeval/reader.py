@@ -33,11 +33,11 @@ from evals_app.formats.foreign.shapes import (
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import plain
 from evals_app.formats.reading.parsed_file import ParsedFile
+from evals_app.formats.reading.problems import Json
 from evals_app.formats.tables.answers import AnswerChecks, labels_in
 from evals_app.formats.tables.table import Table
 from fixtures_app.ground.written_data import data_in
 
-Json = dict[str, Any]
 Text = Annotated[str, Field(min_length=1)]
 
 _VERBATIM = ("additional_metadata", "custom_column_key_values", "input_parameters")

@@ -5,8 +5,7 @@ from typing import Any
 
 from evals_app.engine.basics.matchers import MATCHER_KEYS
 from evals_app.formats.foreign.spots import Spot
-
-Json = dict[str, Any]
+from evals_app.formats.reading.problems import Json
 
 _MATCHER = (
     "This key makes a matcher of it here, which says how an argument is compared. There, the mapping "

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.engine.basics.template import escape_braces
-
-Json = dict[str, Any]
+from evals_app.formats.reading.problems import Json
 
 _SYSTEM = ("system", "developer")
 _USER = ("user", "human")

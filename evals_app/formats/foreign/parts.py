@@ -6,8 +6,7 @@ from typing import Any
 
 from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.foreign.words import text_of
-
-Json = dict[str, Any]
+from evals_app.formats.reading.problems import Json
 
 MAX_TAG_CHARS = 200
 NO_JUDGE = (

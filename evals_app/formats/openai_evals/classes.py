@@ -9,10 +9,10 @@ from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.openai_evals.modelgraded import read_modelgraded
 from evals_app.formats.openai_evals.parts import LostPartError
 from evals_app.formats.openai_evals.shapes import RegistryEntry
+from evals_app.formats.reading.problems import Json
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
 from fixtures_app.ground.words import near
 
-Json = dict[str, object]
 # Gives the check for a sample; the flag says that it is of its expected answer.
 Make = Callable[[Json], tuple[Json, bool]]
 

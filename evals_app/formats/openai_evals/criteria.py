@@ -18,10 +18,10 @@ from evals_app.formats.openai_evals.shapes import (
     TestingCriterion,
 )
 from evals_app.formats.openai_evals.templates import Template, Variable
+from evals_app.formats.reading.problems import Json
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
 from fixtures_app.ground.words import near
 
-Json = dict[str, object]
 # Gives the check for an item.
 Make = Callable[[object], Json]
 

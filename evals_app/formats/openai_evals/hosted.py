@@ -3,7 +3,6 @@
 import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from evals_app.engine.basics.template import escape_braces as with_backslashes
 from evals_app.formats.foreign.chats import (
@@ -30,8 +29,7 @@ from evals_app.formats.openai_evals.suites import (
     suite_draft,
 )
 from evals_app.formats.openai_evals.templates import Template, path_of, value_at
-
-Json = dict[str, Any]
+from evals_app.formats.reading.problems import Json
 
 _NAME_CHARS = 200
 _SLUG_CHARS = 100

@@ -8,8 +8,7 @@ from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.openai_evals.parts import LostPartError, Parts, read_sibling
 from evals_app.formats.openai_evals.shapes import Eval, Run
 from evals_app.formats.reading.json_lines import read_json_lines
-
-Json = dict[str, object]
+from evals_app.formats.reading.problems import Json
 
 _ANSWERED = (
     "These items contain earlier answers. They are left out because the agent is asked again."

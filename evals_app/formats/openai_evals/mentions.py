@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-Json = dict[str, Any]
+from evals_app.formats.reading.problems import Json
 
 # What can be part of an address and of the name of a file.
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,199}", re.ASCII)

@@ -9,9 +9,8 @@ from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import text_of
 from evals_app.formats.openai_evals.parts import LostPartError, read_sibling
 from evals_app.formats.openai_evals.shapes import Modelgraded
+from evals_app.formats.reading.problems import Json
 from evals_app.formats.reading.yaml_source import read_yaml
-
-Json = dict[str, Any]
 
 # Where prompts are, from the file that names them.
 _PLACES = ("../modelgraded/{}.yaml", "modelgraded/{}.yaml", "{}.yaml", "{}")

@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evals_app.engine.basics.template import escape_braces as with_backslashes
 from evals_app.formats.foreign.chats import INSTRUCTIONS, Chat
 from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.shapes import SourcePlaces, distinct_names
 from evals_app.formats.foreign.spots import Spot
+from evals_app.formats.reading.problems import Json
 
 if TYPE_CHECKING:
     from evals_app.formats.reading.problems import Loc
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

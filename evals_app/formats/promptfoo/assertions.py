@@ -28,9 +28,8 @@ from evals_app.formats.promptfoo.redteam import PREFIX, criteria_of
 from evals_app.formats.promptfoo.shapes import Assertion
 from evals_app.formats.promptfoo.source import ProjectSpot, is_data, is_file, is_program
 from evals_app.formats.promptfoo.templates import NunjucksTemplate, Vars
+from evals_app.formats.reading.problems import Json
 from fixtures_app.ground.words import near
-
-Json = dict[str, object]
 
 _NAME_CHARS = 200
 _NOT = "not-"

@@ -14,10 +14,9 @@ from pydantic import ValidationError
 from evals_app.engine.graders.json_reply import JsonSchema
 from evals_app.formats.promptfoo.javascript import NotSayableError, checks_of, compare_part
 from evals_app.formats.promptfoo.templates import Vars, text_of
+from evals_app.formats.reading.problems import Json
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS, pattern_problem
 from fixtures_app.ground.spec_errors import messages_of
-
-Json = dict[str, Any]
 
 # The whole reply is JSON; without it, a block of code among words would do.
 _ALL_JSON = r"\A\s*(?:\{[\s\S]*\}|\[[\s\S]*\]|\"[\s\S]*\"|-?[0-9][0-9.eE+-]*|true|false|null)\s*\z"

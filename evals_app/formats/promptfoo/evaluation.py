@@ -12,10 +12,8 @@ from evals_app.formats.promptfoo.prompts import FilledPrompt, PromptTemplate, re
 from evals_app.formats.promptfoo.providers import SuiteTarget, read_targets
 from evals_app.formats.promptfoo.shapes import Config, EvaluateOptions
 from evals_app.formats.promptfoo.source import ProjectSpot
-from evals_app.formats.reading.problems import Loc
+from evals_app.formats.reading.problems import Json, Loc
 from fixtures_app.ground.words import near
-
-Json = dict[str, object]
 
 _NAME_CHARS = 200
 _SLUG_CHARS = 100

@@ -13,9 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from evals_app.engine.graders.compare import CompareValues
+from evals_app.formats.reading.problems import Json
 from fixtures_app.ground.json_paths import parse_path
-
-Json = dict[str, object]
 
 _STRING = r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\$]|\\.)*`"""
 _NAME = r"[A-Za-z_$][\w$]*"

@@ -3,13 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from evals_app.formats.foreign.shapes import distinct_names, slug_of
 from evals_app.formats.promptfoo.shapes import ProviderOptions
 from evals_app.formats.promptfoo.source import ProjectSpot, is_file
-
-Json = dict[str, Any]
+from evals_app.formats.reading.problems import Json
 
 # Our providers by promptfoo's, and the ways to ask them that mean a chat.
 _PROVIDERS: Mapping[str, tuple[str, tuple[str, ...]]] = {

@@ -47,8 +47,7 @@ from evals_app.formats.pydantic_evals.shapes import (
     MaxDuration,
 )
 from evals_app.formats.reading.parsed_file import ParsedFile
-
-Json = dict[str, Any]
+from evals_app.formats.reading.problems import Json
 
 _DURATION: TypeAdapter[timedelta] = TypeAdapter(timedelta)
 _AS_JSON = (

@@ -8,6 +8,8 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 from fixtures_app.ground import quoting
 
+# A mapping as files have it, or a part of a suite before it is a spec.
+Json = dict[str, Any]
 Loc = tuple[str | int, ...]
 # A loss is something that an import leaves out, because it is not supported here; a guess is what a
 # reader took something for, which a person can change.

@@ -19,6 +19,7 @@ import yaml
 from evals_app.formats.reading.parsed_file import MAX_NODES, ParsedFile, Surprise, decode_text
 from evals_app.formats.reading.problems import (
     FormatError,
+    Json,
     Loc,
     Problem,
     holds,
@@ -32,7 +33,6 @@ MAX_DEPTH = 64
 _SHORT = 40  # characters
 _ALIASES = f"With its aliases this holds more than {MAX_NODES} values."
 
-_Json = dict[str, Any]
 
 # A comment begins with # after a space; without the space it may be text, cut off: order #123.
 _PERHAPS_TEXT = re.compile(r"[ \t]+#(?![\s#]).*")
@@ -106,7 +106,7 @@ class _Marks:
         self._begins, self._ends = array("I"), array("I")  # of plain scalars, in the text
         self._extents = array("I")
         self._aliases: dict[int, int] = {}
-        self._sources: dict[int, list[tuple[int, _Json]]] = {}  # what is merged into a mapping
+        self._sources: dict[int, list[tuple[int, Json]]] = {}  # what is merged into a mapping
         self._merges: set[int] = set()  # keys that merge
         self._odd: dict[int, str] = {}
         # The numbers of what is in lists and mappings, once someone asks.
@@ -214,7 +214,7 @@ class _Marks:
                     given.add(name)
                     yield name, key, value
 
-    def _own_entries(self, number: int, data: _Json) -> Iterator[tuple[str, int, int]]:
+    def _own_entries(self, number: int, data: Json) -> Iterator[tuple[str, int, int]]:
         """Return the entries of a mapping that are written in it."""
         names = iter(data)
         last = number + self._extents[number]
@@ -247,7 +247,7 @@ class _Part:
     is_open: bool = False
     key: "_Part | None" = None  # that waits for its value
     keys: dict[str, int] = field(default_factory=dict)
-    merged: list[_Json] = field(default_factory=list)
+    merged: list[Json] = field(default_factory=list)
 
 
 class _Builder:

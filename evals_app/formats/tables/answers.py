@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from evals_app.engine.basics.folding import fold_text
 from evals_app.formats.foreign.words import plain
+from evals_app.formats.reading.problems import Json
 from evals_app.formats.tables.columns import NO_CHECK, SAME_MEANING, read_way, ways
 from evals_app.formats.tables.wanted import (
     ANY_NUMBER,
@@ -24,7 +25,6 @@ from evals_app.formats.tables.wanted import (
 from fixtures_app.ground.quoting import in_quotes
 from fixtures_app.ground.words import near
 
-Json = dict[str, object]
 AnswerKind = Literal[
     "number", "yes-no", "label", "date", "short", "sentence", "paragraph", "instruction"
 ]

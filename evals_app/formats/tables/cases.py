@@ -6,7 +6,7 @@ from typing import Any
 
 from evals_app.engine.basics.folding import fold_text
 from evals_app.formats.foreign.shapes import distinct_names, first_words
-from evals_app.formats.reading.problems import Loc
+from evals_app.formats.reading.problems import Json, Loc
 from evals_app.formats.tables.answers import (
     NOTHING,
     AnswerChecks,
@@ -47,8 +47,6 @@ from evals_app.formats.tables.wanted import (
 )
 from fixtures_app.ground.quoting import in_quotes
 from fixtures_app.ground.written_data import data_in
-
-Json = dict[str, Any]
 
 _NOTHING = (
     "This means that there is nothing here, so no check is made of it. To look for the word itself, "

@@ -8,12 +8,12 @@ from string import ascii_uppercase
 from evals_app.engine.basics.folding import fold_text
 from evals_app.engine.basics.template import escape_braces
 from evals_app.formats.foreign.words import text_of
+from evals_app.formats.reading.problems import Json
 from evals_app.formats.tables.wanted import with_keys, word_pattern
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
 from fixtures_app.ground.quoting import in_quotes
 from fixtures_app.ground.written_data import data_in
 
-Json = dict[str, object]
 Options = Mapping[str, str]  # texts by their labels: A, B, C ...
 
 SENT = (

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.shapes import ReaderContext, slug_of
 from evals_app.formats.reading.parsed_file import ParsedFile
-from evals_app.formats.reading.problems import NoAgent, Problem
+from evals_app.formats.reading.problems import Json, NoAgent, Problem
 from evals_app.formats.tables.cases import read_cases, take_common_check
 from evals_app.formats.tables.chosen import ColumnChoices
 from evals_app.formats.tables.records import cells_with_keys, read_records
@@ -15,8 +14,6 @@ from evals_app.formats.tables.separated import read_csv
 from evals_app.formats.tables.sheet import EXAMPLE_TABLE, Sheet, sheets_of
 from evals_app.formats.tables.suites import is_about_suites, read_about, read_settings
 from evals_app.formats.tables.table import Table
-
-Json = dict[str, Any]
 
 _NOBODY = "nobody"  # means an agent that is not named, so that all other errors are found
 _ONE_COLUMN = (

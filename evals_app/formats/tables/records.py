@@ -35,7 +35,7 @@ from evals_app.formats.foreign.words import (
     wrapper_of,
 )
 from evals_app.formats.reading.parsed_file import ParsedFile
-from evals_app.formats.reading.problems import Level, Loc, Problem, ProblemDetails, keys_text
+from evals_app.formats.reading.problems import Json, Level, Loc, Problem, ProblemDetails, keys_text
 from evals_app.formats.tables.chosen import IGNORED, ColumnChoices
 from evals_app.formats.tables.columns import CHOICES, CheckColumn, SheetColumn, column_of, ways
 from evals_app.formats.tables.sheet import Sheet
@@ -45,8 +45,6 @@ from evals_app.formats.tables.values import write_scalar
 from evals_app.formats.tables.wanted import with_keys
 from fixtures_app.ground.quoting import join_list
 from fixtures_app.ground.written_data import data_in
-
-Json = dict[str, object]
 
 _NAME_CHARS = 200
 _NO_TEXT = "Expected a text. Keep one under this key, for example as {}."

@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.foreign.words import plain
-from evals_app.formats.reading.problems import Loc
+from evals_app.formats.reading.problems import Json, Loc
 from evals_app.formats.tables.columns import SheetColumn, is_for_people
 from evals_app.formats.tables.sheet import Sheet
 from evals_app.formats.tables.values import DATA, NAME, TAGS, TEXT, CellKind
 from fixtures_app.ground.words import near
-
-Json = dict[str, object]
 
 SHEET = "sheet"  # the column that names the sheet with the cases
 SUITE_KINDS: dict[str, CellKind] = {

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from evals_app.engine.basics.decimals import read_amount
 from evals_app.engine.basics.folding import SPACELESS, fold_text, in_plain_digits
 from evals_app.formats.foreign.words import text_of
+from evals_app.formats.reading.problems import Json
 from fixtures_app.ground.quoting import cut_middle, in_quotes
 from fixtures_app.ground.written_data import data_in
 
-Json = dict[str, object]
 # A text, or several of which any one is enough.
 Wanted = str | tuple[str, ...]
 

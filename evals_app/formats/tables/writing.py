@@ -7,7 +7,14 @@ from typing import Any
 
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.reading.parsed_file import decode_text
-from evals_app.formats.reading.problems import FormatError, Loc, Problem, keys_text, value_text
+from evals_app.formats.reading.problems import (
+    FormatError,
+    Json,
+    Loc,
+    Problem,
+    keys_text,
+    value_text,
+)
 from evals_app.formats.tables.columns import (
     CHECK_COLUMNS,
     COLUMNS,
@@ -22,7 +29,6 @@ from evals_app.formats.tables.suites import SHEET, SUITE_KINDS
 from evals_app.formats.tables.texts import in_cell, in_xlsx
 from evals_app.formats.tables.values import DATA
 
-Json = dict[str, Any]
 # The cells of a row by their headers.
 Row = dict[str, str]
 

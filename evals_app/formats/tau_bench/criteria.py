@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from evals_app.formats.foreign.calls import say_matchers
-from evals_app.formats.foreign.parts import Json, judge_check
+from evals_app.formats.foreign.parts import judge_check
 from evals_app.formats.foreign.spots import Spot
+from evals_app.formats.reading.problems import Json
 from evals_app.formats.tables.wanted import ANY_NUMBER, WHOLE_WORDS, is_number, is_short
 from evals_app.formats.tau_bench.shapes import TauAction, TauCriteria
 

@@ -9,11 +9,11 @@ from evals_app.engine.basics.template import escape_braces
 from evals_app.formats.foreign.chats import is_chat, own_prompt, read_chat
 from evals_app.formats.foreign.draft import Draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
-from evals_app.formats.foreign.parts import Json
 from evals_app.formats.foreign.plain_keys import with_plain_keys
 from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces, distinct_names
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.reading.parsed_file import ParsedFile
+from evals_app.formats.reading.problems import Json
 from evals_app.formats.tau_bench import DIALECT, is_of_instructions, results_in
 from evals_app.formats.tau_bench.criteria import checks_of
 from evals_app.formats.tau_bench.shapes import TauTask

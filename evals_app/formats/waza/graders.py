@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evals_app.formats.foreign.parts import Json, judge_check
+from evals_app.formats.foreign.parts import judge_check
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import text_of
+from evals_app.formats.reading.problems import Json
 from evals_app.formats.waza.shapes import WazaGrader
 
 _CODE = "It is code, which does not run on import. Express it with other checks, or use the check `code`."

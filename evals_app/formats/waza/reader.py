@@ -9,11 +9,10 @@ from evals_app.engine.basics.template import escape_braces
 from evals_app.engine.specs.files import content_problem
 from evals_app.formats.foreign.draft import Draft, cut_texts
 from evals_app.formats.foreign.foreign_file import ForeignFile
-from evals_app.formats.foreign.parts import Json
 from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces, distinct_names, slug_of
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.reading.parsed_file import ParsedFile
-from evals_app.formats.reading.problems import FormatError
+from evals_app.formats.reading.problems import FormatError, Json
 from evals_app.formats.reading.yaml_source import read_yaml
 from evals_app.formats.waza import DIALECT, is_task
 from evals_app.formats.waza.graders import read_behavior, read_grader
