@@ -33,7 +33,7 @@ def choose(options: dict[str, Any]) -> SuiteChoice:
         CommandError: a name is unknown, or nothing at all matches.
     """
     variants = _variants(options["agent"], options["model"])
-    suites = _find_suites(options["suites"]) if options["suites"] else _current(variants)
+    suites = find_suites(options["suites"]) if options["suites"] else _current(variants)
     part = RunPart(cases=options["case"], names=options["case_exact"], tags=options["tag"])
     chosen = [suite for suite in suites if part.has_case_of(suite)]
     if not chosen:
@@ -97,12 +97,17 @@ def whole_suites(slugs: list[str]) -> Iterator[Suite]:
     Raises:
         CommandError: there is no such suite, or none at all.
     """
-    for suite in _find_suites(slugs) if slugs else _current([Variant(None, "")]):
+    for suite in find_suites(slugs) if slugs else _current([Variant(None, "")]):
         yield Suite.objects.with_everything().get(pk=suite.pk)
 
 
-def _find_suites(slugs: list[str]) -> list[Suite]:
-    rows = {suite.slug: suite for suite in _suites().filter(slug__in=slugs)}
+def find_suites(slugs: Sequence[str]) -> list[Suite]:
+    """Return the suites with these slugs, each once.
+
+    Raises:
+        CommandError: there is no such suite.
+    """
+    rows = {suite.slug: suite for suite in all_suites().filter(slug__in=slugs)}
     if missing := [slug for slug in slugs if slug not in rows]:
         raise usage_error(" ".join(_unknown("suite", slug, Suite) for slug in missing))
     return [rows[slug] for slug in dict.fromkeys(slugs)]
@@ -112,7 +117,7 @@ def _current(variants: Sequence[Variant]) -> list[Suite]:
     agents = {variant.agent for variant in variants}
     if len(agents) > 1:
         raise usage_error("Name the suites to run with several agents: run_evals SUITE --agent ...")
-    current, agent = _suites().current(), variants[0].agent
+    current, agent = all_suites().current(), variants[0].agent
     suites = list(current.filter(agent=agent) if agent else current)
     if suites:
         return suites
@@ -125,7 +130,8 @@ def _current(variants: Sequence[Variant]) -> list[Suite]:
     raise usage_error(message)
 
 
-def _suites() -> Any:
+def all_suites() -> Any:
+    """Return a query of all suites with their agents, by slug."""
     return Suite.objects.select_related("agent").order_by("slug")
 
 

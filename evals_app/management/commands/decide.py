@@ -10,11 +10,10 @@ from django.core.management.base import BaseCommand
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management import usage_error
-from evals_app.management.choosing import named_runs
+from evals_app.management.choosing import all_suites, find_suites, named_agent, named_runs
 from evals_app.management.numbers import RUN_NUMBER
 from evals_app.models import Run, Suite
 from evals_app.runs.release import SuiteRelease, release_of
-from fixtures_app.ground.words import near
 
 
 class Command(BaseCommand):
@@ -88,19 +87,12 @@ def _named_run(number: int | None) -> Run | None:
 
 
 def _suites(options: dict[str, Any]) -> list[Suite]:
-    suites = Suite.objects.filter(archived_at=None).select_related("baseline")
-    if names := options["suites"]:
-        found = {suite.slug: suite for suite in suites.filter(slug__in=names)}
-        for name in names:
-            if name not in found:
-                known = suites.values_list("slug", flat=True)
-                raise usage_error(f"There is no suite {name!r}.{near(name, known)}")
-        return [found[name] for name in dict.fromkeys(names)]
-    if options["agent"]:
-        suites = suites.filter(agent__slug=options["agent"])
-    rows = list(suites.order_by("name"))
-    if options["tag"]:
-        rows = [suite for suite in rows if options["tag"] in suite.tags]
+    if options["suites"]:
+        return find_suites(options["suites"])
+    suites = all_suites().current()
+    if agent := named_agent(options["agent"] or ""):
+        suites = suites.filter(agent=agent)
+    rows = [suite for suite in suites if not options["tag"] or options["tag"] in suite.tags]
     if not rows:
         raise usage_error("No suite was found. Name one, or leave out --agent and --tag.")
     return rows
