@@ -257,12 +257,12 @@ def _not_lower(name: str, limit: float, regressions: Regressions) -> GateResult:
 
 
 def _not_slower(name: str, limit: float, regressions: Regressions) -> GateResult:
-    figure = regressions.compare_efforts().p95_ms
+    figure = regressions.effort.p95_ms
     return _not_higher(name, limit, figure, regressions, "reply times")
 
 
 def _not_dearer(name: str, limit: float, regressions: Regressions) -> GateResult:
-    figure = regressions.compare_efforts().cost_usd
+    figure = regressions.effort.cost_usd
     return _not_higher(name, limit, figure, regressions, "costs")
 
 

@@ -3,6 +3,7 @@
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.comparison import (
@@ -95,8 +96,9 @@ class Regressions:
         """How many more cases have a score in the baseline, and are not graded in this run."""
         return len(self._ranges[0]) - self.scored_cases
 
-    def compare_efforts(self) -> EffortChange:
-        """Compare what the cases took in both runs."""
+    @cached_property
+    def effort(self) -> EffortChange:
+        """How what the cases took differs, once all are added."""
         return compare_efforts(self._efforts)
 
     @property
