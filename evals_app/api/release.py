@@ -18,5 +18,5 @@ class SuiteDecision(OneEndpoint):
     answer = ReleaseJson
 
     def read(self, key: str) -> Json | None:
-        suite = Suite.objects.select_related("baseline").filter(slug=key).first()
+        suite = Suite.objects.select_related("agent", "baseline").filter(slug=key).first()
         return None if suite is None else release_of(suite).to_json()

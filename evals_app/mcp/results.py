@@ -134,7 +134,7 @@ class ReleasedSuite(PartOfAnswer):
 
 def may_we_ship(_caller: Caller, given: ReleasedSuite) -> str:
     """Answer whether what a suite tests may be shipped, with the reasons."""
-    suite = Suite.objects.select_related("baseline").filter(slug=given.suite).first()
+    suite = Suite.objects.select_related("agent", "baseline").filter(slug=given.suite).first()
     if suite is None:
         hint = near(given.suite, Suite.objects.values_list("slug", flat=True))
         raise refused_at("suite", f"There is no suite {given.suite!r}.{hint}")

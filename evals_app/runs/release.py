@@ -100,6 +100,7 @@ def _check(suite: Suite, run: Run | None, base: Run | None) -> ReleaseCheck:
         settled=() if compared is None else tuple(_findings(compared, run).items()),
         obstacles=tuple(_obstacles(run)),
         is_released=is_released,
+        is_agent_edited=suite.agent.updated_at > run.created_at,
         agreement=_agreement(run),
     )
     return _check_cases(
@@ -128,6 +129,7 @@ class _FactsBesideCases(NamedTuple):
     settled: tuple[tuple[str, Finding], ...]
     obstacles: tuple[ReleaseReason, ...]
     is_released: bool
+    is_agent_edited: bool
     agreement: Agreement
 
 

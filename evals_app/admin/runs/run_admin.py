@@ -155,7 +155,7 @@ class RunAdmin(ReadOnly):
         # The page needs what lists leave out.
         if not object_id.isdecimal():
             return None
-        related = ("suite", "snapshot", "created_by", "rerun_of", "grades_of")
+        related = ("suite__agent", "snapshot", "created_by", "rerun_of", "grades_of")
         whole = Run.objects.select_related(*related)
         return whole.defer("rerun_of__summary", "grades_of__summary").filter(pk=object_id).first()
 

@@ -29,7 +29,7 @@ _STOP_POLLING = 286  # of htmx
 @fragment_of(Run)
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the part of the page that changes; it polls while the run is open."""
-    rows = Run.objects.select_related("suite", "grades_of").defer("grades_of__summary")
+    rows = Run.objects.select_related("suite__agent", "grades_of").defer("grades_of__summary")
     context = live_context(request, get_object_or_404(rows, pk=pk)) | {"is_poll": True}
     return render(request, "admin/evals_app/runs/live.html", context)
 

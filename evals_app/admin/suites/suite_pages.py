@@ -118,8 +118,8 @@ def part_context(request: HttpRequest, pk: int, *, tab: str) -> tuple[Any, dict[
     """Return a suite, and the context of one of its pages."""
     if not may_view(request, Suite):
         raise PermissionDenied
-    suites = with_schedules(with_last_runs(Suite.objects.select_related("agent")))
-    suite = get_object_or_404(suites, pk=pk)
+    suites = with_schedules(with_last_runs(Suite.objects.select_related("agent", "baseline")))
+    suite = get_object_or_404(suites.defer("baseline__summary"), pk=pk)
     context = page_context(request, Suite) | {"title": suite.name}
     return suite, context | suite_head(request, suite, tab=tab)
 

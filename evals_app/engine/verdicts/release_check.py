@@ -53,6 +53,7 @@ class ReasonKind(StrEnum):
     FIRST_RUN = "first_run"
     NONE_COMPARED = "none_compared"
     # Beside the answer
+    AGENT_EDITED = "agent_edited"  # after the run
     ACCEPTED = "accepted"
     LESS_OFTEN = "less_often"
     UNSTEADY = "unsteady"
@@ -123,6 +124,7 @@ class ReleaseFacts:
     accepted: Collection[str] = ()
     obstacles: Sequence[ReleaseReason] = ()
     is_released: bool = False
+    is_agent_edited: bool = False
     agreement: Agreement = _NO_LABELS
 
 
@@ -130,12 +132,13 @@ def check_release(facts: ReleaseFacts) -> ReleaseCheck:
     """Answer whether the version that a run tested may be shipped."""
     if any(reason.kind in _NO_RESULT for reason in facts.obstacles):
         return ReleaseCheck("not_yet", tuple(facts.obstacles))
+    edited = [ReleaseReason(ReasonKind.AGENT_EDITED)] if facts.is_agent_edited else []
     if facts.is_released:
-        return ReleaseCheck("yes", (ReleaseReason(ReasonKind.RELEASED),))
+        return ReleaseCheck("yes", (ReleaseReason(ReasonKind.RELEASED),), tuple(edited))
     found = _sort_cases(facts)
     reasons = sorted(_reasons(facts, found), key=lambda reason: _KINDS.index(reason.kind))
     allowed = (ReasonKind.WORSE,) if _is_within_allowance(facts, found) else ()
-    notes = tuple(_reasons_about(found, (*allowed, *_NOTES)))
+    notes = (*edited, *_reasons_about(found, (*allowed, *_NOTES)))
     better = len(found.get(ChangeKind.BETTER, ()))
     kinds = {reason.kind for reason in reasons}
     if kinds & NO_KINDS:

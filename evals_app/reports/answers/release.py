@@ -1,6 +1,7 @@
 """May we ship? The answer in words: the same on pages, in commands, over REST and in messages."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import NamedTuple
 
 from pydantic import Field
@@ -79,6 +80,9 @@ _WORDS: Mapping[ReasonKind, ReasonWords] = {
     ReasonKind.NONE_COMPARED: ReasonWords(
         "{count} of {total} passed.", "None of them can be compared with the released version."
     ),
+    ReasonKind.AGENT_EDITED: ReasonWords(
+        "The agent was edited after this run.", "Run the suite again to test what it is now."
+    ),
     ReasonKind.ACCEPTED: ReasonWords("{cases} {be} known to fail, and accepted.", "{names}."),
     ReasonKind.LESS_OFTEN: ReasonWords(
         "{cases} passed less often: {both}.", "{names}. The verdict is the same."
@@ -109,8 +113,7 @@ def answer_text(check: ReleaseCheck, *, scale: str) -> str:
 def reason_words(reason: ReleaseReason, check: ReleaseCheck, *, scale: str) -> ReasonWords:
     """Return a reason, or a note, in words; scores of gates are on this scale."""
     if reason.gate is not None:
-        answered = {name: getattr(reason.gate, name) for name in reason.gate.__slots__}
-        rule, actual = gate_texts(answered, scale=scale)
+        rule, actual = gate_texts(asdict(reason.gate), scale=scale)
         return ReasonWords(f"{rule}; it was {actual}.", reason.gate.reason)
     values = _values(reason, check)
     return ReasonWords(*(text.format_map(values) for text in _WORDS[reason.kind]))
