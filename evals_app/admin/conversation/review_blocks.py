@@ -13,13 +13,7 @@ from evals_app.engine.verdicts.overruling import Consensus, Ruling, bullets, con
 from evals_app.models import Execution, GradeResult, Review
 from evals_app.reports.words.figures import score_text
 from evals_app.runs.reviews.decisions import given_grade, ruling_of
-from evals_app.runs.reviews.reviewing import can_be_right, may_withdraw, scale_of
-
-# The scores that people may give on the scales of judges.
-_SCORES = {
-    "1-5": [(f"{grade}", (grade - 1) / 4) for grade in range(5, 0, -1)],
-    "0-1": [(f"{tenth / 10:g}", tenth / 10) for tenth in range(10, -1, -1)],
-}
+from evals_app.runs.reviews.reviewing import SCORES, can_be_right, may_withdraw, scale_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +51,9 @@ class ReviewSubject:
         return self.passed is None and not self.scale
 
     @property
-    def scores(self) -> list[tuple[str, float]]:
-        return _SCORES.get(self.scale, [])
+    def scores(self) -> Sequence[tuple[str, float]]:
+        """The scores that people may give."""
+        return SCORES.get(self.scale, ())
 
 
 _CONVERSATION = ReviewSubject("this conversation", can_be_right=False)

@@ -21,7 +21,7 @@ from evals_app.engine.verdicts.overruling import Ruling
 from evals_app.models import GradeResult, ReviewItem, ReviewTask, Transcript
 from evals_app.reports.answers.review_tasks import TaskItem
 from evals_app.reports.renderers.conversations import json_text
-from evals_app.runs.judges.criteria import GradeCriterion, criteria_of
+from evals_app.runs.judges.criteria import FIVE_POINTS, GradeCriterion, criteria_of
 from evals_app.runs.reviews.review_tasks import (
     answer_item,
     answered_by,
@@ -30,9 +30,9 @@ from evals_app.runs.reviews.review_tasks import (
     next_position,
     visible_tasks,
 )
+from evals_app.runs.reviews.reviewing import SCORES
 
 _OPEN_BEFORE = 2  # earlier turns that are open; more are folded
-_POINTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ def _answers(criterion: GradeCriterion, item: ReviewItem) -> tuple[AnswerButton,
     if item.item is not None or not criterion.has_five_points:
         return _VERDICTS
     points = (
-        AnswerButton(str(n), str(n), str(n), None, score=(n - 1) / (_POINTS - 1))
-        for n in range(1, _POINTS + 1)
+        AnswerButton(name, name, name, None, score=score)
+        for name, score in reversed(SCORES[FIVE_POINTS])
     )
     return (*points, _CANNOT_TELL)
 

@@ -5,7 +5,7 @@ results with the decisions of people up to date.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,8 +28,11 @@ _OTHERS_REVIEWS = "evals_app.change_execution"
 
 MAX_CHARS = 5000  # of a reason or a comment
 _MAX_LOGGED = 200
-# The scales of judges on which people give a score of their own.
-_SCALES = frozenset({"1-5", "0-1"})
+# The scales of judges on which people give a score of their own: each score and its name, the best first.
+SCORES: Mapping[str, Sequence[tuple[str, float]]] = {
+    "1-5": [(f"{grade}", (grade - 1) / 4) for grade in range(5, 0, -1)],
+    "0-1": [(f"{tenth / 10:g}", tenth / 10) for tenth in range(10, -1, -1)],
+}
 
 
 class CannotReviewError(CannotError):
@@ -40,7 +43,7 @@ def scale_of(grade: GradeResult) -> str:
     """Return the judge's scale, if people can give a score on it, too."""
     scale = str(grade.details.get("scale"))
     is_graded = grade.family == "judged" and grade.score is not None
-    return scale if is_graded and scale in _SCALES else ""
+    return scale if is_graded and scale in SCORES else ""
 
 
 def can_be_right(grade: GradeResult) -> bool:
