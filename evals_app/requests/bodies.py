@@ -1,6 +1,7 @@
 """The bodies of requests: their keys, and their errors."""
 
 from typing import Annotated, Any, Literal, TypeVar
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
@@ -58,10 +59,14 @@ class StartRun(Spec):
         " the suite has a gate max_regressions. null: the suite's gates are compared with its"
         " baseline.",
     )
+    group: Annotated[UUID, Field(strict=False)] | None = Field(
+        default=None,
+        description="A UUID that you make: runs with the same one belong together.",
+    )
 
     def choices(self) -> dict[str, Any]:
-        """Return the choices apart from suite and agent, as operations on runs take them."""
-        return self.model_dump(exclude={"suite", "agent"}) | {"model": self.model or ""}
+        """Return the choices apart from suite, agent and group, as operations on runs take them."""
+        return self.model_dump(exclude={"suite", "agent", "group"}) | {"model": self.model or ""}
 
 
 class RerunCases(Spec):

@@ -50,6 +50,7 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
     grades_of = filters.NumberFilter(
         "grades_of", min_value=1, max_value=MAX_ID, label="Number of a run that is graded again."
     )
+    group = filters.UUIDFilter("group", label="Of runs that were started together.")
     created_after = _MomentFilter("created_at", "gte", label="At this time or later.")
     created_before = _MomentFilter("created_at", "lt", label="Before this time.")
 

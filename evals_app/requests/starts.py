@@ -21,7 +21,14 @@ def start_once(body: StartRun, *, key: str | None, user: User) -> tuple[Run, boo
         return known, False
     suite, agent = suite_and_agent(body, user)
     try:
-        run = start_run(suite, by=user, agent=agent, idempotency_key=stored, **body.choices())
+        run = start_run(
+            suite,
+            by=user,
+            agent=agent,
+            group=body.group,
+            idempotency_key=stored,
+            **body.choices(),
+        )
     except IntegrityError:
         # Two equal requests arrived at the same moment, and the other one was first.
         if stored is None or (known := _started_before(stored)) is None:

@@ -139,6 +139,8 @@ class Run(models.Model):
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
     )
+    # The same in all runs that were started together; see `runs/reading/model_comparison.py`.
+    group = models.UUIDField(null=True)
     idempotency_key = models.CharField(max_length=200, null=True, unique=True)  # noqa: DJ001 - unique
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
     verdict = models.CharField(max_length=12, choices=Verdict, blank=True)
@@ -210,6 +212,9 @@ class Run(models.Model):
                 fields=["grades_of", "-id"],
                 name="run_grading_again",
                 condition=Q(grades_of__isnull=False),
+            ),
+            models.Index(
+                fields=["group", "id"], name="run_of_group", condition=Q(group__isnull=False)
             ),
             models.Index(
                 fields=["id"], name="run_open", condition=Q(status__in=["queued", "running"])

@@ -5,6 +5,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, Protocol
+from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, WithJsonSchema
 
@@ -28,6 +29,7 @@ _IN_JSON: dict[type, Callable[[Any], object]] = {
     datetime: datetime.isoformat,
     date: date.isoformat,
     tuple: list,
+    UUID: str,
 }
 
 
@@ -205,6 +207,9 @@ class RunRow(Answer):
     grades_of: int | None = Field(
         description="The run whose conversations it grades again. Its agent is not asked: tokens,"
         " times and cost of the agent are those of that run."
+    )
+    group: UUID | None = Field(
+        description="What it has in common with the runs that were started together with it."
     )
     baseline: int | None = Field(description="The run that its gates compare it with.")
     is_baseline: bool = Field(description="Whether it is the baseline of its suite.")

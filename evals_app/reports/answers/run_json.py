@@ -59,7 +59,7 @@ RUN_COLUMNS = (
     *("total", "passed", "failed", "errored", "measured", "skipped", "cancelled", "not_run"),
     *(*TOKEN_COLUMNS, "agent_cost_usd", "judge_cost_usd"),
     *("max_cost_usd", "spent_usd", "reserved_usd", "unsettled_usd", "reached_ceiling"),
-    *("baseline_id", "suite__baseline_id", "reviewed"),
+    *("baseline_id", "suite__baseline_id", "reviewed", "group"),
     *("created_at", "started_at", "finished_at"),
 )
 RUN_SUMMARY = "summary"

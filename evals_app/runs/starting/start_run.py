@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from itertools import product
 from typing import Any, NamedTuple, Unpack
+from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
@@ -28,12 +29,13 @@ def start_run(
     is_tryout: bool = False,
     rerun_of: Run | None = None,
     idempotency_key: str | None = None,
+    group: UUID | None = None,
     all_trials: bool = False,
     **choices: Unpack[RunOptions],
 ) -> Run:
     """Start a run of a suite, or of a `Part` of it; it stops before a call that might exceed a ceiling.
 
-    `all_trials`: none is skipped, whatever the suite says. What compares runs needs that. Only a
+    `group` is what runs have in common that are started together. `all_trials`: none is skipped, whatever the suite says. What compares runs needs that. Only a
     trial run includes disabled cases: that is how people try cases that are not ready.
 
     Raises:
@@ -67,6 +69,7 @@ def start_run(
             baseline=frozen.baseline,
             rerun_of=rerun_of,
             idempotency_key=idempotency_key,
+            group=group,
         )
 
 
@@ -91,7 +94,7 @@ def start_runs(
 ) -> list[Run]:
     """Start a run of each suite in each variant, or none at all; the rest is as for `start_run`.
 
-    Several variants are compared, so all of their trials run.
+    Several runs belong to one group. Several variants are compared, so all of their trials run.
 
     Raises:
         CannotStartError: with what keeps each of them from running.
@@ -100,6 +103,7 @@ def start_runs(
     problems: dict[str, None] = {}
     without_judge: dict[Suite, None] = {}
     how |= {"all_trials": True} if len(variants) > 1 else {}
+    how |= {"group": uuid4()} if len(suites) * len(variants) > 1 else {}
     with transaction.atomic():
         for suite, variant in product(suites, variants):
             try:

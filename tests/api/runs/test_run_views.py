@@ -18,6 +18,8 @@ from tests.makers import make_run, make_suite
 
 pytestmark = pytest.mark.django_db
 
+GROUP = "5f0c1a52-6b1e-4c7c-9d0a-2f1f0f6f2a11"
+
 
 @pytest.fixture
 def client() -> APIClient:
@@ -75,6 +77,14 @@ def test_a_run_may_be_part_of_a_suite(client: APIClient, body: dict[str, Any], t
 
 
 @pytest.mark.usefixtures("suite")
+def test_runs_with_one_group_belong_together(client: APIClient) -> None:
+    answers = [start(client, {"suite": "talks", "group": GROUP}).json() for _ in range(2)]
+
+    assert [answer["group"] for answer in answers] == [GROUP, GROUP]
+    assert Run.objects.filter(group=GROUP).count() == 2
+
+
+@pytest.mark.usefixtures("suite")
 @pytest.mark.parametrize("ceiling", ["0.1", "1e-9", None])
 def test_a_ceiling_is_kept_to_the_last_digit(client: APIClient, ceiling: str | None) -> None:
     start(client, {"suite": "talks", "max_cost_usd": ceiling and float(ceiling)})
@@ -96,6 +106,7 @@ def test_a_ceiling_is_kept_to_the_last_digit(client: APIClient, ceiling: str | N
         pytest.param({"suite": "talks", "model": "x/y"}, 422, "no model", id="model of a script"),
         pytest.param({"suite": "talks", "max_cost_usd": 0}, 400, "max_cost_usd", id="for nothing"),
         pytest.param({"suite": "talks", "max_cost_usd": 1e9}, 400, "max_cost_usd", id="too much"),
+        pytest.param({"suite": "talks", "group": "nightly"}, 400, "group: ", id="no UUID"),
     ],
 )
 def test_what_cannot_be_started_is_explained(
@@ -188,6 +199,7 @@ def test_a_start_that_loses_a_race_answers_the_run_of_the_winner(
         pytest.param({"is_whole": "true", "status": "finished"}, ["other", "passed"], id="whole"),
         ({"created_after": "2030-01-01T00:00:00Z"}, ["other", "open", "failed"]),
         pytest.param({"created_before": "2030-01-01T00:00:00+01:00"}, ["passed"], id="before"),
+        pytest.param({"group": GROUP}, ["other", "open"], id="group"),
     ],
 )
 def test_runs_are_filtered(client: APIClient, query: dict[str, str], expected: list[str]) -> None:
@@ -196,8 +208,8 @@ def test_runs_are_filtered(client: APIClient, query: dict[str, str], expected: l
     names = {
         make_run(["passed"], created_at=early).pk: "passed",
         make_run(["failed"], created_at=later, is_whole=False).pk: "failed",
-        make_run(["queued"], created_at=later).pk: "open",
-        make_run(["passed"], suite=make_suite("other"), created_at=later).pk: "other",
+        make_run(["queued"], created_at=later, group=GROUP).pk: "open",
+        make_run(["passed"], suite=make_suite("other"), created_at=later, group=GROUP).pk: "other",
     }
 
     body = client.get("/api/runs/", query).json()
@@ -210,6 +222,7 @@ def test_runs_are_filtered(client: APIClient, query: dict[str, str], expected: l
     [
         pytest.param("verdict=good", "good", id="choice"),
         pytest.param("is_whole=1", "is_whole", id="neither true nor false"),
+        pytest.param("group=7", "group", id="no group"),
         pytest.param("verdit=failed", "Did you mean 'verdict'?", id="unknown parameter"),
         pytest.param("created_after=yesterday", "created_after", id="no time"),
         pytest.param("created_after=0001-01-01T00:00:00%2B14:00", "created_after", id="early"),

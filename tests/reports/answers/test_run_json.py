@@ -78,6 +78,7 @@ def make_run(**changes: Any) -> dict[str, Any]:
         "started_at": START,
         "finished_at": START + timedelta(seconds=1.5),
         "reviewed": {},
+        "group": None,
         "summary": {},
     } | changes
 

@@ -217,7 +217,7 @@ def test_of_several_suites_all_start_or_the_obstacles_of_each_are_named() -> Non
 
     assert [problem[:2] for problem in refused.value.problems] == ["b:", "c:"]
     assert not Run.all_runs.exists()
-    assert [run.suite_slug for run in start_runs([fine])] == ["a"]
+    assert [(run.suite_slug, run.group) for run in start_runs([fine])] == [("a", None)]
 
 
 @pytest.mark.usefixtures("server")
@@ -234,6 +234,8 @@ def test_each_suite_starts_with_each_agent_and_model() -> None:
         for slug in ("a", "b")
         for agent, model in (("own", "local/a"), ("own", "local/b"), ("other", "local/b"))
     ]
+    assert len({run.group for run in runs}) == 1
+    assert runs[0].group is not None
     assert [run.overrides for run in runs[:3]] == [
         {"trials": 2, "all_trials": True},  # they are compared
         {"model": "local/b", "trials": 2, "all_trials": True},
