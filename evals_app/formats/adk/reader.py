@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from evals_app.engine.basics.template import escape_braces
 from evals_app.formats.adk.metrics import Metrics, criterion_of, read_metrics
 from evals_app.formats.adk.shapes import EvalCase, EvalSet, FunctionCall, Invocation
+from evals_app.formats.foreign.building import Placed, suite_drafts
 from evals_app.formats.foreign.calls import expected_call
 from evals_app.formats.foreign.draft import Draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.parts import as_parameter
 from evals_app.formats.foreign.plain_keys import with_plain_keys
-from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces, distinct_names
+from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import Json
@@ -47,7 +48,7 @@ def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Dra
 
 
 def _read(root: Spot) -> Iterator[Draft]:
-    reading, places = root.reading, SourcePlaces(root.document)
+    reading = root.reading
     name = reading.around.file_name(root.document)
     name = name.removesuffix(".evalset").removesuffix(".test")
     talks = [talk for talk in _conversations(root, name) if talk.turns]
@@ -55,30 +56,23 @@ def _read(root: Spot) -> Iterator[Draft]:
     if not talks and reading.is_valid:
         root.say(_NOTHING_LEFT, value="")
     metrics = read_metrics(reading)
-    names = distinct_names([talk.case.eval_id for talk in talks])
-    title = (about and (about.name or about.eval_set_id)) or name
-    cases = []
-    for n, talk in enumerate(talks):
-        places.note(("cases", n), root.document, talk.spot.loc)
-        for t, spot in enumerate(talk.turns):
-            places.note(("cases", n, "turns", t), root.document, spot.loc)
-        cases.append(
-            {
-                "name": names[n],
-                "context_params": _parameters(talk),
-                "turns": [_turn(spot, talk.case, metrics) for spot in talk.turns],
-                "final_assertions": metrics.final,
-            }
-        )
-    data = {
-        "suite": title,
-        "slug": reading.slug(title),
-        "agent": reading.agent(),
-        "description": about.description if about else "",
-        "assertions": metrics.criteria,
-        "cases": cases,
-    }
-    yield from reading.suite("adk", data, places)
+    cases = [
+        {
+            "name": talk.case.eval_id,
+            "context_params": _parameters(talk),
+            "turns": [Placed(_turn(spot, talk.case, metrics), spot) for spot in talk.turns],
+            "final_assertions": metrics.final,
+        }
+        for talk in talks
+    ]
+    yield from suite_drafts(
+        "adk",
+        root,
+        (about and (about.name or about.eval_set_id)) or name,
+        [Placed(case, talk.spot) for case, talk in zip(cases, talks, strict=True)],
+        description=about.description if about else "",
+        assertions=metrics.criteria,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,13 @@ from evals_app.engine.specs.files import (
     sha256_of,
 )
 from evals_app.formats.agent_skills import DIALECT, is_of_scenarios
+from evals_app.formats.foreign.building import Placed, suite_drafts
 from evals_app.formats.foreign.draft import Draft, cut_texts
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.parts import judge_check
 from evals_app.formats.foreign.shapes import (
     Foreign,
     ReaderContext,
-    SourcePlaces,
-    distinct_names,
     first_words,
     slug_of,
 )
@@ -107,42 +106,30 @@ def _suite(reading: ForeignFile) -> Iterator[Draft]:
     written = root.part(_File)
     folder = reading.around.project(document)
     name = (written and written.skill_name) or folder or reading.around.file_name(document)
-    places = SourcePlaces(document)
-    places.note(("suite",), document, ("skill_name",))
-    places.note(("slug",), document, ("skill_name",))
-    cases = [_case(spot, n, places) for n, spot in enumerate(root.at("evals").entries())]
-    names = distinct_names([case["name"] for case in cases])
-    data = {
-        "suite": name,
-        "slug": slug_of(name, instead=slug_of(folder)),
-        "agent": reading.agent(),
-        "description": written.description if written else "",
-        "cases": [{**case, "name": name} for case, name in zip(cases, names, strict=True)],
-    }
-    yield from reading.suite(DIALECT.name, data, places)
+    yield from suite_drafts(
+        DIALECT.name,
+        root,
+        Placed(name, root.at("skill_name")),
+        [Placed(_case(spot), spot) for spot in root.at("evals").entries()],
+        slug=slug_of(name, instead=slug_of(folder)),
+        description=written.description if written else "",
+    )
 
 
-def _case(spot: Spot, n: int, places: SourcePlaces) -> Json:
+def _case(spot: Spot) -> Json:
     written = spot.part(_Eval) or _Eval(prompt="unread")
     asked = (written.prompt or written.query or "").strip()
     if not asked:
         spot.say("The key `prompt` is missing: what the user says.")
     asked = asked or "unread"
     key = "query" if written.prompt is None else "prompt"
-    turn_loc = ("cases", n, "turns", 0)
-    places.note(("cases", n), spot.document, spot.loc)
-    places.note((*turn_loc, "user"), spot.document, (*spot.loc, key))
-    checks: list[Json] = []
-    for check, where in _criteria(spot):
-        places.note((*turn_loc, "assertions", len(checks)), spot.document, where.loc)
-        checks.append(check)
+    checks = list(_criteria(spot))
     output = written.expected_output or ""
     described = (output if isinstance(output, str) else "\n".join(output)).strip()
     if described and not checks:
-        place = (*spot.loc, "expected_output")
-        places.note((*turn_loc, "assertions", 0), spot.document, place)
-        checks, described = [judge_check(_DESCRIBED.format(described))], ""
-    turn: Json = {"user": escape_braces(asked), "assertions": checks}
+        judged = judge_check(_DESCRIBED.format(described))
+        checks, described = [Placed(judged, spot.at("expected_output"))], ""
+    turn: Json = {"user": Placed(escape_braces(asked), spot.at(key)), "assertions": checks}
     if described:
         turn["context"] = [_BACKGROUND.format(described)]
     if files := _files(spot.at("files")):
@@ -155,8 +142,8 @@ def _case(spot: Spot, n: int, places: SourcePlaces) -> Json:
     }
 
 
-def _criteria(spot: Spot) -> Iterator[tuple[Json, Spot]]:
-    """Return what is to be judged, under whichever of its names, with the place of each."""
+def _criteria(spot: Spot) -> Iterator[Placed]:
+    """Return what is to be judged, under whichever of its names."""
     for key in _CRITERIA:
         here = spot.at(key)
         if here.value in (None, "", [], {}):
@@ -165,7 +152,7 @@ def _criteria(spot: Spot) -> Iterator[tuple[Json, Spot]]:
             here.say(_NO_LIST)
         for entry in here.entries():
             if (check := _criterion(entry)) is not None:
-                yield check, entry
+                yield Placed(check, entry)
 
 
 def _criterion(spot: Spot) -> Json | None:

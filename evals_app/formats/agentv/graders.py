@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evals_app.formats.agentv.shapes import EvalCheck, RubricEntry
-from evals_app.formats.foreign.parts import SAME_MEANING, judge_check, same_as
+from evals_app.formats.foreign.parts import (
+    SAME_MEANING,
+    LostCheckError,
+    checks_of_grader,
+    judge_check,
+    same_as,
+)
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import text_of
 from evals_app.formats.reading.problems import Json
@@ -41,10 +47,6 @@ _SEEN = {
 }
 
 
-class LostCheckError(Exception):
-    """A check that has no equal here; the message says what to do instead."""
-
-
 @dataclass(frozen=True, slots=True)
 class Graders:
     """The checks of a test: what it should achieve, and whether it expects an answer."""
@@ -71,17 +73,8 @@ class Graders:
         if check is None:
             return
         kind = check.type.replace("_", "-")
-        named = check.name or check.metric
-        name = {"name": named[:200]} if named else {}
-        try:
-            read = list(self._checks(spot, kind, check))
-        except LostCheckError as lost:
-            spot.lose(f"{check.type} is left out. {lost}", checks=1)
-            return
-        total = sum(item.get("weight", 1.0) for item in read)
-        for item in read:
-            weight = check.weight * item.get("weight", 1.0) / total if total else 0.0
-            yield {**name, **item, "weight": round(weight, 6)}
+        name, checks = check.name or check.metric, self._checks(spot, kind, check)
+        yield from checks_of_grader(spot, check.type, name, check.weight, checks)
 
     def _checks(self, spot: Spot, kind: str, check: EvalCheck) -> Iterator[Json]:
         if kind in _JUDGES and not check.negate:

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evals_app.engine.basics.template import escape_braces
-from evals_app.engine.specs.files import content_problem
 from evals_app.formats.agentv import DIALECT
 from evals_app.formats.agentv.graders import Graders, read_criterion
 from evals_app.formats.agentv.shapes import EvalSuite, EvalTest
-from evals_app.formats.foreign.chats import is_chat, last_answer, own_prompt, read_chat
+from evals_app.formats.foreign.building import Placed, suite_drafts
+from evals_app.formats.foreign.chats import is_chat, last_answer, read_chat
 from evals_app.formats.foreign.draft import Draft, cut_texts
 from evals_app.formats.foreign.foreign_file import ForeignFile
-from evals_app.formats.foreign.parts import NO_TAG, keys_without_tag, tags_of
-from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces, distinct_names, slug_of
+from evals_app.formats.foreign.parts import NO_FILE, can_be_shown, tags_of
+from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import text_of
 from evals_app.formats.reading.json_lines import read_json_lines
@@ -26,7 +26,6 @@ from evals_app.formats.reading.yaml_source import read_yaml
 _MAX_TRIALS = 100
 _PASSES = 0.8  # of the score of a test
 _KEYS = ("assertions", "assert", "evaluators")
-_NO_FILE = "{} is not in this import, or cannot be shown, so it is not attached."
 
 
 def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
@@ -36,30 +35,23 @@ def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Dra
 
 
 def _read(reading: ForeignFile) -> Iterator[Draft]:
-    root, document = Spot(reading), reading.document
+    root = Spot(reading)
     file = root.part(EvalSuite) or EvalSuite()
-    places = SourcePlaces(document)
-    name = file.name or reading.around.file_name(document)
     key = "evalcases" if file.evalcases is not None else "tests"
     spots = list(_tests(root.at(key)))
     if not spots and reading.is_valid:
         root.say("There are no tests here, so there is nothing to run.")
-    cases = [_case(spot, n, root, file, places) for n, spot in enumerate(spots)]
-    for case, distinct in zip(cases, distinct_names([c["name"] for c in cases]), strict=True):
-        case["name"] = distinct
-    threshold = file.execution.threshold if file.threshold is None else file.threshold
-    data = {
-        "suite": name,
-        "slug": slug_of(name),
-        "agent": reading.agent(),
-        "description": file.description,
-        "tags": file.tags,
-        **_trials(root, file),
-        "pass_rule": "score",
-        "pass_threshold": _PASSES if threshold is None else threshold,
-        "cases": cases,
-    }
-    yield from reading.suite(DIALECT.name, data, places)
+    threshold = _first(file.threshold, file.execution.threshold, _PASSES)
+    yield from suite_drafts(
+        DIALECT.name,
+        root,
+        file.name or reading.around.file_name(reading.document),
+        [Placed(_case(spot, root, file), spot) for spot in spots],
+        description=file.description,
+        tags=file.tags,
+        pass_threshold=threshold,
+        **{"pass_rule": "score", **_trials(root, file)},
+    )
 
 
 def _trials(root: Spot, file: EvalSuite) -> Json:
@@ -102,9 +94,8 @@ def _of_files(spot: Spot) -> Iterator[Spot]:
             yield from Spot(ForeignFile(found, reading.around, reading.problems)).entries()
 
 
-def _case(spot: Spot, n: int, root: Spot, file: EvalSuite, places: SourcePlaces) -> Json:
+def _case(spot: Spot, root: Spot, file: EvalSuite) -> Json:
     test = spot.part(EvalTest) or EvalTest(id="unread", input="unread")
-    places.note(("cases", n), spot.document, spot.loc)
     variables = test.vars
     asked = _first(test.input_messages, test.input, variables.get("input"))
     expected = _first(
@@ -116,10 +107,8 @@ def _case(spot: Spot, n: int, root: Spot, file: EvalSuite, places: SourcePlaces)
     chat = read_chat(messages)
     if chat is None:
         spot.say("Nothing is asked in this test.")
-    for remark in chat.remarks if chat else ():
-        spot.lose(remark)
-    if chat and chat.system:
-        spot.lose(own_prompt(root.reading.around.agent))
+    for loss in chat.losses(root.reading.around.agent) if chat else ():
+        spot.lose(loss)
     for key in variables.keys() - {"input", "expected_output"}:
         spot.at("vars", key).lose("Only `input` and `expected_output` of `vars` are read.")
     answer = _answer(expected)
@@ -130,18 +119,14 @@ def _case(spot: Spot, n: int, root: Spot, file: EvalSuite, places: SourcePlaces)
     checks += [check for entry in spot.at("rubrics").entries() for check in read_criterion(entry)]
     if not (own or shared or test.rubrics):
         checks = graders.implicit()
-    for key in keys_without_tag(test.metadata):
-        spot.at("metadata", key).lose(NO_TAG)
-    turn: Json = {"user": chat.user if chat else "unread", "assertions": checks}
-    turn["user"] = escape_braces(turn["user"])
+    turn: Json = {"user": escape_braces(chat.user if chat else "unread"), "assertions": checks}
+    turn |= ({"expected": answer} if answer else {}) | ({"files": files} if files else {})
     return {
         "name": test.id,
         "description": graders.criteria,
-        "tags": tags_of(test.metadata),
+        "tags": tags_of(spot.at("metadata"), test.metadata),
         "history": chat.history_in_case if chat else [],
-        "turns": [
-            turn | ({"expected": answer} if answer else {}) | ({"files": files} if files else {})
-        ],
+        "turns": [turn],
         **({"turn_timeout_s": file.timeout_seconds} if file.timeout_seconds else {}),
     }
 
@@ -174,11 +159,10 @@ def _content(spot: Spot, content: Any, files: list[str]) -> str:
         value = part.get("value", part.get("text")) if isinstance(part, dict) else part
         if isinstance(part, dict) and part.get("type") == "file" and isinstance(value, str):
             path = value.removeprefix("./")
-            found = spot.reading.around.content(spot.document, path)
-            if found is None or path.startswith(("/", "..")) or content_problem(path, found):
-                spot.lose(_NO_FILE.format(value))
-            else:
+            if can_be_shown(spot, path):
                 files.append(path)
+            else:
+                spot.lose(NO_FILE.format(value))
         else:
             texts.append(text_of(value))
     return "\n\n".join(texts)

@@ -19,17 +19,16 @@ from evals_app.formats.copilot_studio.methods import (
     judge_grade,
     judge_share,
 )
+from evals_app.formats.foreign.building import Placed, suite_drafts
 from evals_app.formats.foreign.draft import Draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.shapes import (
     Foreign,
-    SourcePlaces,
-    distinct_names,
     first_words,
     slug_of,
 )
 from evals_app.formats.foreign.spots import Spot
-from evals_app.formats.reading.problems import Json, Loc
+from evals_app.formats.reading.problems import Json
 
 Text = Annotated[str, Field(min_length=1)]
 Grade = Annotated[float, Field(ge=1, le=5)]
@@ -141,29 +140,22 @@ class _Call(Foreign):
 
 def read_document(reading: ForeignFile) -> Iterator[Draft]:
     """Return the suite of an evaluation document."""
-    root, document = Spot(reading), reading.document
+    root = Spot(reading)
     written = root.part(_Document)
     metadata = written.metadata if written else _Metadata()
-    name = metadata.name or reading.around.file_name(document)
-    places = SourcePlaces(document)
-    places.note(("suite",), document, ("metadata", "name"))
-    places.note(("slug",), document, ("metadata", "name"))
-    cases = [_case(spot, n, places) for n, spot in enumerate(root.at("items").entries())]
-    names = distinct_names([case["name"] for case in cases])
-    data = {
-        "suite": name,
-        "slug": slug_of(name, instead="evaluation"),
-        "agent": reading.agent(),
-        "description": metadata.description or (written.description if written else ""),
-        "tags": metadata.tags,
-        "cases": [{**case, "name": name} for case, name in zip(cases, names, strict=True)],
-    }
-    yield from reading.suite(DIALECT.name, data, places)
+    name = metadata.name or reading.around.file_name(reading.document)
+    yield from suite_drafts(
+        DIALECT.name,
+        root,
+        Placed(name, root.at("metadata", "name")),
+        [Placed(_case(spot), spot) for spot in root.at("items").entries()],
+        slug=slug_of(name, instead="evaluation"),
+        description=metadata.description or (written.description if written else ""),
+        tags=metadata.tags,
+    )
 
 
-def _case(spot: Spot, n: int, places: SourcePlaces) -> Json:
-    here: Loc = ("cases", n)
-    places.note(here, spot.document, spot.loc)
+def _case(spot: Spot) -> Json:
     item: _Item | _Thread
     if isinstance(spot.value, dict) and "turns" in spot.value:
         item = spot.part(_Thread) or _Thread(turns=["unread"])
@@ -173,9 +165,7 @@ def _case(spot: Spot, n: int, places: SourcePlaces) -> Json:
     else:
         item = spot.part(_Item) or _Item(prompt="unread")
         parts, description = [(spot, item)], ""
-    turns = []
-    for t, (entry, written) in enumerate(parts):
-        turns.append(_turn(entry, written, (*here, "turns", t), places))
+    turns = [_turn(entry, written) for entry, written in parts]
     said = [description, item.notes, f"testId: {item.testId}" if item.testId else ""]
     tags = [item.category, *item.tags, *(tag for _, part in parts for tag in part.tags)]
     asked = parts[0][1].prompt if parts else "unread"
@@ -187,21 +177,20 @@ def _case(spot: Spot, n: int, places: SourcePlaces) -> Json:
     }
 
 
-def _turn(spot: Spot, written: _Turn, ours: Loc, places: SourcePlaces) -> Json:
-    places.note((*ours, "user"), spot.document, (*spot.loc, "prompt"))
-    places.note((*ours, "expected"), spot.document, (*spot.loc, "expected_response"))
+def _turn(spot: Spot, written: _Turn) -> Json:
     expected = written.expected_response.strip()
-    checks: list[Json] = []
     evaluators = _evaluators(spot, replaces=written.evaluators_mode == "replace")
-    for name, where in evaluators.items():
-        for check in _checks(name, where, expected):
-            places.note((*ours, "assertions", len(checks)), spot.document, where.loc)
-            checks.append(check)
+    checks = [
+        Placed(check, where)
+        for name, where in evaluators.items()
+        for check in _checks(name, where, expected)
+    ]
     if expected and not any(name in evaluators for name in _COMPARE):
         spot.at("expected_response").say(_NOT_COMPARED, level="guess", value="")
-    turn: Json = {"user": escape_braces(written.prompt), "assertions": checks}
+    asked = Placed(escape_braces(written.prompt), spot.at("prompt"))
+    turn: Json = {"user": asked, "assertions": checks}
     if expected:
-        turn["expected"] = expected
+        turn["expected"] = Placed(expected, spot.at("expected_response"))
     if written.context and written.context.strip():
         turn["context"] = [written.context]
     return turn

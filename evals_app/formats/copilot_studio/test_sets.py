@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Unpack
 
 from evals_app.engine.basics.template import escape_braces
 from evals_app.engine.graders import GRADERS
 from evals_app.formats.copilot_studio import ASKED, DIALECT, METHODS, header_row
 from evals_app.formats.copilot_studio.methods import GOOD, SAFE, SAME_MEANING, judge_share
+from evals_app.formats.foreign.building import Placed, suite_drafts
 from evals_app.formats.foreign.draft import Draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
-from evals_app.formats.foreign.shapes import SourcePlaces, distinct_names, first_words, slug_of
+from evals_app.formats.foreign.shapes import first_words, slug_of
+from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import plain
 from evals_app.formats.reading.problems import Json, Loc, ProblemDetails
 from fixtures_app.ground.words import near
@@ -52,16 +54,14 @@ def read_test_set(reading: ForeignFile) -> Iterator[Draft]:
     for name in (*(sheets.keys() - sets.keys()), *getattr(reading.document, "unseen", ())):
         message = f"The sheet {name} has no column Test Method Type, or is hidden. It was not read."
         reading.say((), message, value="", level="warning")
-    agent = reading.agent()
-    drafts: list[tuple[Json, SourcePlaces]] = []
-    for name, header in sets.items():
+    read = {
+        name: _Sheet(reading, name, sheets[name], header).cases() for name, header in sets.items()
+    }
+    for name, cases in read.items():
         title = reading.around.file_name(reading.document)
         title = f"{title} {name}".strip() if len(sets) > 1 else title
-        sheet = _Sheet(reading, name, sheets[name], header)
-        suite = {"suite": title, "slug": slug_of(title, instead="test-set"), "agent": agent}
-        drafts.append((suite | {"cases": sheet.cases()}, sheet.places))
-    for data, places in drafts:
-        yield from reading.suite(DIALECT.name, data, places)
+        slug = slug_of(title, instead="test-set")
+        yield from suite_drafts(DIALECT.name, Spot(reading, (name,)), title, cases, slug=slug)
 
 
 def _contains(text: str) -> Json:
@@ -77,12 +77,8 @@ class _Sheet:
     name: str
     rows: Sequence[Sequence[str]]
     header: int
-    places: SourcePlaces = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.places = SourcePlaces(self.reading.document, (self.name,))
-
-    def cases(self) -> list[Json]:
+    def cases(self) -> list[Placed]:
         headers = [plain(header) for header in self.rows[self.header]]
         asked, method, expected, score = (
             next((n for n, header in enumerate(headers) if header in words), None)
@@ -90,7 +86,7 @@ class _Sheet:
         )
         tags = next((n for n, header in enumerate(headers) if header.startswith("category")), None)
         self._tell_others({asked, method, expected, score, tags})
-        cases: list[Json] = []
+        cases: list[Placed] = []
         for row in range(self.header + 1, len(self.rows)):
             if not any(self._text(row, n) for n in range(len(headers))):
                 continue
@@ -98,28 +94,21 @@ class _Sheet:
             if not question:
                 self._say((row, asked or 0), "This row has no question.")
                 question = "unread"
-            here: Loc = ("cases", len(cases))
-            self.places.note(here, self.reading.document, (self.name, row, asked or 0))
             turn: Json = {"user": escape_braces(question)}
             checks, is_answer = self._checks(row, method, expected, score)
-            for n in range(len(checks)):
-                place = (self.name, row, (method if is_answer else expected) or 0)
-                self.places.note((*here, "turns", 0, "assertions", n), self.reading.document, place)
             if is_answer and (answer := self._text(row, expected)):
-                turn["expected"] = answer
-                self.places.note(
-                    (*here, "turns", 0, "expected"),
-                    self.reading.document,
-                    (self.name, row, expected or 0),
-                )
-            turn["assertions"] = checks
-            named = {"name": first_words(question)}
+                turn["expected"] = Placed(answer, self._spot(row, expected))
+            at = self._spot(row, method if is_answer else expected)
+            turn["assertions"] = [Placed(check, at) for check in checks]
             tag = self._text(row, tags)[:200]
-            cases.append({**named, "tags": [tag] if tag else [], "turns": [turn]})
+            case = {"name": first_words(question), "tags": [tag] if tag else [], "turns": [turn]}
+            cases.append(Placed(case, self._spot(row, asked)))
         if not cases:
             self._say((self.header,), "There are no rows below the header, so there are no cases.")
-        names = distinct_names([case["name"] for case in cases])
-        return [{**case, "name": name} for case, name in zip(cases, names, strict=True)]
+        return cases
+
+    def _spot(self, row: int, column: int | None) -> Spot:
+        return Spot(self.reading, (self.name, row, column or 0))
 
     def _text(self, row: int, column: int | None) -> str:
         """Return what is in a cell; a cell without a value that can be meant is reported."""

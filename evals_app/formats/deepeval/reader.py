@@ -12,22 +12,15 @@ from pydantic import Field
 from evals_app.engine.basics.template import escape_braces
 from evals_app.formats.deepeval import LISTS, are_goldens, results_in
 from evals_app.formats.deepeval.sheets import first_row, rows_of
+from evals_app.formats.foreign.building import Placed, suite_drafts
 from evals_app.formats.foreign.calls import expected_call
 from evals_app.formats.foreign.draft import Draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
-from evals_app.formats.foreign.parts import (
-    MAX_TAG_CHARS,
-    NO_TAG,
-    judge_check,
-    keys_without_tag,
-    tags_of,
-)
+from evals_app.formats.foreign.parts import MAX_TAG_CHARS, judge_check, tags_of
 from evals_app.formats.foreign.plain_keys import with_plain_keys
 from evals_app.formats.foreign.shapes import (
     Foreign,
     ReaderContext,
-    SourcePlaces,
-    distinct_names,
     first_words,
 )
 from evals_app.formats.foreign.spots import Spot
@@ -158,8 +151,7 @@ def _headers(rows: list[list[str]]) -> list[str]:
 
 
 def _read(root: Spot) -> Iterator[Draft]:
-    reading, places = root.reading, SourcePlaces(root.document)
-    data = root.value
+    reading, data = root.reading, root.value
     lists = (
         [root] if isinstance(data, list) else [root.at(key) for key in LISTS if root.at(key).value]
     )
@@ -168,25 +160,15 @@ def _read(root: Spot) -> Iterator[Draft]:
     compared = AnswerChecks(
         reading.around.tables.checks, labels_in([text for text in answers if isinstance(text, str)])
     )
-    cases: list[Json] = []
-    for n, spot in enumerate(spots):
-        if case := _case(spot, n, compared):
-            places.note(("cases", len(cases)), spot.document, spot.loc)
-            cases.append(case)
+    cases = [
+        Placed(case, spot) for n, spot in enumerate(spots) if (case := _case(spot, n, compared))
+    ]
     if not cases and reading.is_valid:
         root.say(_NOTHING_LEFT, value="")
     for kind, met in compared.met.items():
         at = spots[met[0][0]].at("expected_output")
         at.say(compared.sentence(kind), level="guess", value="")
-    names = distinct_names([case["name"] for case in cases])
-    name = reading.around.file_name(root.document)
-    suite = {
-        "suite": name,
-        "slug": reading.slug(name),
-        "agent": reading.agent(),
-        "cases": [{**case, "name": name} for case, name in zip(cases, names, strict=True)],
-    }
-    yield from reading.suite("deepeval", suite, places)
+    yield from suite_drafts("deepeval", root, reading.around.file_name(root.document), cases)
 
 
 def _unpack_rows(data: Any) -> Any:
@@ -217,22 +199,19 @@ def _case(spot: Spot, n: int, compared: AnswerChecks) -> Json | None:
     if golden is None:
         return {"name": "unread", "turns": [{"user": "unread"}]}
     if isinstance(golden, _Scenario):
-        told = [golden.scenario, golden.user_description, golden.comments]
+        texts = [golden.scenario, golden.user_description, golden.comments]
         case, source = _talk(spot, golden), ""
     else:
-        told, source = [golden.comments], golden.source_file
+        texts, source = [golden.comments], golden.source_file
         case = _question(spot, golden, n, compared)
     if case is None:
         return None
     tags = [f"source_file={source}"[:MAX_TAG_CHARS]] if source else []
     for key in ("additional_metadata", "custom_column_key_values"):
-        metadata = getattr(golden, key)
-        tags += tags_of(metadata)
-        for lost in keys_without_tag(metadata):
-            spot.at(key, lost).lose(NO_TAG)
+        tags += tags_of(spot.at(key), getattr(golden, key))
     return {
         "name": golden.name or first_words(golden.title),
-        "description": "\n\n".join(filter(None, told)),
+        "description": "\n\n".join(filter(None, texts)),
         "tags": list(dict.fromkeys(tags)),
         **case,
     }

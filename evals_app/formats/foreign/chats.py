@@ -40,6 +40,10 @@ class Chat:
         """The history with its braces escaped: in data they are not variables."""
         return [{**item, "content": escape_braces(item["content"])} for item in self.history]
 
+    def losses(self, agent: str | None) -> list[str]:
+        """What is not said to this agent, which keeps its own system prompt."""
+        return [*self.remarks, *([own_prompt(agent)] if self.system else [])]
+
 
 def own_prompt(agent: str | None) -> str:
     """Return what happens to system prompts where the agent has its own."""

@@ -1,11 +1,10 @@
 """A foreign file while it is read: its parts, the files it names, and what is wrong."""
 
 import posixpath
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, Unpack
 
-from evals_app.formats.foreign.draft import Draft, make_draft, validate_part
+from evals_app.formats.foreign.draft import Draft, validate_part
 from evals_app.formats.foreign.shapes import (
     Foreign,
     ReaderContext,
@@ -133,13 +132,6 @@ class ForeignFile:
         if self.around.agent is None:
             self.problems.append(agent_problem(self.document))
         return self.around.agent or NOBODY
-
-    def suite(self, dialect: str, data: dict[str, Any], places: SourcePlaces) -> Iterator[Draft]:
-        """Return the draft of the suite that this file is, and what was found wrong."""
-        draft = make_draft("suite", dialect, self.document, data, place=places)
-        draft = draft if self.is_valid else draft.without_spec()
-        yield draft if self.around.agent else draft.without_agent()
-        yield self.remarks(dialect)
 
     def remarks(self, dialect: str) -> Draft:
         """Return a draft that is not an object, and brings everything that was found wrong."""

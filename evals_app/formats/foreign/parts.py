@@ -1,19 +1,22 @@
 """What several dialects write in the same way: expected values, judges and metadata."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from evals_app.engine.specs.files import content_problem
 from evals_app.formats.foreign.shapes import ReaderContext
+from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import text_of
 from evals_app.formats.reading.problems import Json
 
 MAX_TAG_CHARS = 200
+NO_FILE = "{} is not in this import, or cannot be shown, so it is not attached."
 NO_JUDGE = (
     "There is no such model of a provider here. The judge of the suite or the site decides. Add the "
     "provider to be judged by this model."
 )
-NO_TAG = (
+_NO_TAG = (
     f"Texts and numbers of up to {MAX_TAG_CHARS} characters become tags. This metadata is left out."
 )
 SAME_MEANING = "The reply says the same as the expected answer."
@@ -24,6 +27,33 @@ _PROVIDERS = {
     **dict.fromkeys(("google", "google-gla", "gemini"), "gemini"),
     **dict.fromkeys(("azure", "azure_openai"), "azure_openai"),
 }
+
+
+class LostCheckError(Exception):
+    """A check, or a key of one, that has no equal here; the message says what to do instead."""
+
+
+def checks_of_grader(
+    spot: Spot, kind: str, name: str | None, weight: float, checks: Iterator[Json]
+) -> Iterator[Json]:
+    """Return the checks that a grader is, which share its weight; report one that has no equal."""
+    try:
+        read = list(checks)
+    except LostCheckError as lost:
+        spot.lose(f"{kind} is left out. {lost}", checks=1)
+        return
+    named = {"name": name[:200]} if name else {}
+    total = sum(check.get("weight", 1.0) for check in read)
+    for check in read:
+        share = weight * check.get("weight", 1.0) / total if total else 0.0
+        yield {**named, **check, "weight": round(share, 6)}
+
+
+def can_be_shown(spot: Spot, path: str) -> bool:
+    """Whether a file, by its path from the one of a place, is here and can be shown to an agent."""
+    content = spot.reading.around.content(spot.document, path)
+    is_outside = path.startswith("/") or ".." in path
+    return content is not None and not is_outside and not content_problem(path, content)
 
 
 def same_as(value: object) -> Json:
@@ -45,27 +75,17 @@ def judge_named(written: str, around: ReaderContext) -> str | None:
     return f"{provider}/{model}" if model and provider in around.providers else None
 
 
-def tags_of(metadata: Mapping[str, Any]) -> list[str]:
-    """Return metadata as tags such as category=math."""
-    return [tag for key, value in metadata.items() for tag in _tags(key, value) if _fits(tag)]
-
-
-def keys_without_tag(metadata: Mapping[str, Any]) -> Sequence[str]:
-    """Return the keys of metadata that does not become a tag."""
-    return [
-        key
-        for key, value in metadata.items()
-        if value and not (_tags(key, value) and all(map(_fits, _tags(key, value))))
-    ]
-
-
-def _tags(key: str, value: Any) -> list[str]:
-    items = value if isinstance(value, list) else [value]
-    return [f"{key}={text_of(item)}" for item in items if isinstance(item, str | int | float)]
-
-
-def _fits(tag: str) -> bool:
-    return len(tag) <= MAX_TAG_CHARS
+def tags_of(spot: Spot, metadata: Mapping[str, Any]) -> list[str]:
+    """Return metadata as tags such as category=math; report the keys of which something is left out."""
+    tags: list[str] = []
+    for key, value in metadata.items():
+        items = value if isinstance(value, list) else [value]
+        texts = [f"{key}={text_of(item)}" for item in items if isinstance(item, str | int | float)]
+        short = [text for text in texts if len(text) <= MAX_TAG_CHARS]
+        if value and (not texts or len(short) < len(texts)):
+            (spot.at(key) if isinstance(spot.value, dict) else spot).lose(_NO_TAG)
+        tags += short
+    return tags
 
 
 def as_parameter(value: object) -> object:

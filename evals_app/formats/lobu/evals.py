@@ -8,18 +8,19 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from evals_app.engine.specs.base_spec import Slug
-from evals_app.formats.foreign.draft import Draft, cut_texts, make_draft
+from evals_app.formats.foreign.building import Placed, placed_draft
+from evals_app.formats.foreign.draft import Draft, cut_texts
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.shapes import (
     Foreign,
     ReaderContext,
-    SourcePlaces,
     slug_of,
     suite_slug,
 )
+from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.lobu.agents import TestedAgent
 from evals_app.formats.reading.parsed_file import ParsedFile
-from evals_app.formats.reading.problems import Loc
+from evals_app.formats.reading.problems import Json
 
 # The minimum pass rate and the weight of the rubric: files cannot state either.
 _PASS_RATE = 0.8
@@ -127,25 +128,19 @@ def _suite(reading: ForeignFile, agent: str, *, home: str = "") -> Draft:
     owner, document = home or agent, reading.document
     # The rest is checked even if something is wrong.
     written = reading.part(_Eval, ()) or _Eval(name="unnamed", turns=[{}])
-    places = SourcePlaces(document)
-    places.note(("suite",), document, ("name",))
-    places.note(("slug",), document, ("name",))
-    places.note(("cases", 0), document, ())
-    places.note(("cases", 0, "turn_timeout_s"), document, ("timeout",))
-    rows = document.value(("turns",))
-    count = len(rows) if isinstance(rows, list) else 0
-    turns = [_turn(reading, ("turns", n), places) for n in range(count)]
+    root = Spot(reading)
+    turns = [_turn(spot) for spot in root.at("turns").entries()]
     has_rubric = isinstance(document.value(("rubric",)), str)
     rubric = reading.text(("rubric",)) if has_rubric else ""
     name = document.value(("name",))
     stem = slug_of(PurePosixPath(document.path).stem, instead="eval")
     slug = suite_slug(owner, name if isinstance(name, str) else stem, instead=stem)
-    timeout, turns = written.timeout, turns or [_UNREAD]
-    case = {"name": written.name, "turn_timeout_s": timeout, "turns": turns}
+    timeout = Placed(written.timeout, root.at("timeout"))
+    case = {"name": written.name, "turn_timeout_s": timeout, "turns": turns or [_UNREAD]}
     data = {
         # Many agents have an eval of the same name.
-        "suite": f"{owner} - {written.name}",
-        "slug": slug,
+        "suite": Placed(f"{owner} - {written.name}", root.at("name")),
+        "slug": Placed(slug, root.at("name")),
         "agent": agent,
         "description": written.description,
         "tags": written.tags,
@@ -155,29 +150,25 @@ def _suite(reading: ForeignFile, agent: str, *, home: str = "") -> Draft:
         "pass_threshold": written.scoring.pass_threshold,
         "rubric": rubric or "",
         "rubric_weight": _RUBRIC_WEIGHT,
-        "cases": [case],
+        "cases": [Placed(case, root)],
     }
-    draft = make_draft("suite", "lobu", document, data, place=places)
+    draft = placed_draft("suite", "lobu", root, data)
     return draft if reading.is_valid else draft.without_spec()
 
 
-def _turn(reading: ForeignFile, loc: Loc, places: SourcePlaces) -> dict[str, Any]:
+def _turn(spot: Spot) -> Json:
     """Return a turn in our words; one without checks is asked, and not graded."""
-    ours = ("cases", 0, *loc)
-    turn = reading.part(_Turn, loc)
-    places.note((*ours, "user"), reading.document, (*loc, "content"))
-    rows = reading.document.value((*loc, "assert"))
-    checks: list[dict[str, object]] = []
-    for n in range(len(rows) if isinstance(rows, list) else 0):
-        here = (*loc, "assert", n)
-        if (written := reading.one_of(_ASSERTIONS, here)) is not None:
-            places.note((*ours, "assertions", len(checks)), reading.document, here)
-            checks.append(_check(written))
-    asked = _UNREAD if turn is None else {"user": turn.content}
+    turn = spot.part(_Turn)
+    checks = [
+        Placed(_check(written), entry)
+        for entry in spot.at("assert").entries()
+        if (written := spot.reading.one_of(_ASSERTIONS, entry.loc)) is not None
+    ]
+    asked = _UNREAD if turn is None else {"user": Placed(turn.content, spot.at("content"))}
     return {**asked, "assertions": checks}
 
 
-def _check(written: _Assertion) -> dict[str, object]:
+def _check(written: _Assertion) -> Json:
     match written:
         case _Contains():
             is_exact = not written.options.case_insensitive

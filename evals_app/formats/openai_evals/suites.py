@@ -2,17 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from evals_app.engine.basics.template import escape_braces as with_backslashes
+from evals_app.formats.foreign.building import Placed, placed_draft, with_distinct_names
 from evals_app.formats.foreign.chats import INSTRUCTIONS, Chat
-from evals_app.formats.foreign.draft import Draft, make_draft
-from evals_app.formats.foreign.shapes import SourcePlaces, distinct_names
+from evals_app.formats.foreign.draft import Draft
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.reading.problems import Json
-
-if TYPE_CHECKING:
-    from evals_app.formats.reading.problems import Loc
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +42,6 @@ class SampleSuite:
 def suite_draft(suite: SampleSuite, spot: Spot) -> Draft:
     """Make the suite; checks that all cases share become those of the suite."""
     _tell_remarks(suite.cases)
-    places = SourcePlaces(spot.document, spot.loc)
     names = [case.name or f"row-{n:04}" for n, case in enumerate(suite.cases, 1)]
     expected = [
         next((check["value"] for check, _, expects in case.checks if expects), None)
@@ -58,25 +53,24 @@ def suite_draft(suite: SampleSuite, spot: Spot) -> Draft:
         for check, at in (checks[0] if checks else [])
         if all(any(check == other for other, _ in item) for item in checks)
     ]
-    for k, (_, at) in enumerate(shared):
-        places.note(("assertions", k), at.document, at.loc)
+    cases = [
+        Placed(_case(case, text, has_parameters=suite.has_parameters), case.spot)
+        for case, text in zip(suite.cases, expected, strict=True)
+    ]
+    inherited = [check for check, _ in shared]
+    for case, pairs in zip(cases, checks, strict=True):
+        own = [Placed(*pair) for pair in pairs if pair[0] not in inherited]
+        case.part["turns"][0] |= _checks_of_turn(own, is_graded=bool(shared))
     data: Json = {
         "suite": suite.name,
         "slug": suite.slug,
         "agent": suite.agent or "nobody",
         "description": suite.description,
         "tags": list(suite.tags),
-        "assertions": [check for check, _ in shared],
-        "cases": [
-            _case(case, name, text, has_parameters=suite.has_parameters)
-            for case, name, text in zip(suite.cases, distinct_names(names), expected, strict=True)
-        ],
+        "assertions": [Placed(*pair) for pair in shared],
+        "cases": with_distinct_names(cases, names),
     }
-    for n, case in enumerate(suite.cases):
-        own = [pair for pair in checks[n] if pair[0] not in data["assertions"]]
-        data["cases"][n]["turns"][0] |= _checks_of_turn(own, is_graded=bool(shared))
-        _note(places, n, case, own)
-    draft = make_draft("suite", "openai-evals", spot.document, data, place=places)
+    draft = placed_draft("suite", "openai-evals", spot, data)
     return draft if suite.agent else draft.without_agent()
 
 
@@ -102,28 +96,17 @@ def _without_value(check: Json) -> Json:
     return {key: value for key, value in check.items() if key != "value"}
 
 
-def _checks_of_turn(own: Sequence[tuple[Json, Spot]], *, is_graded: bool) -> Json:
+def _checks_of_turn(own: list[Placed], *, is_graded: bool) -> Json:
     """Return the checks of a turn besides those of the suite, if that has any."""
     if own or not is_graded:
-        return {"assertions": [check for check, _ in own], "inherit": bool(own) and is_graded}
+        return {"assertions": own, "inherit": bool(own) and is_graded}
     return {}
 
 
-def _note(places: SourcePlaces, n: int, case: SampleCase, own: Sequence[tuple[Json, Spot]]) -> None:
-    """Remember where a case and its checks were written."""
-    here: Loc = ("cases", n)
-    there: Loc = (*here, "turns", 0)
-    places.note(here, case.spot.document, case.spot.loc)
-    places.note((*there, "user"), case.asked_at.document, case.asked_at.loc)
-    for k, (_, at) in enumerate(own):
-        places.note((*there, "assertions", k), at.document, at.loc)
-
-
-def _case(case: SampleCase, name: str, expected: str | None, *, has_parameters: bool) -> Json:
+def _case(case: SampleCase, expected: str | None, *, has_parameters: bool) -> Json:
     system = case.chat.system if has_parameters else ""
-    turn: Json = {"user": with_backslashes(case.chat.user)}
+    turn: Json = {"user": Placed(with_backslashes(case.chat.user), case.asked_at)}
     return {
-        "name": name,
         "context_params": {INSTRUCTIONS: system} if system else {},
         "history": case.chat.history_in_case,
         "turns": [turn | ({} if expected is None else {"expected": expected})],

@@ -4,15 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from evals_app.formats.foreign.building import Placed, placed_draft, with_distinct_names
 from evals_app.formats.foreign.draft import Draft, make_draft
-from evals_app.formats.foreign.shapes import GENERIC, SourcePlaces, distinct_names, slug_of
+from evals_app.formats.foreign.shapes import GENERIC, SourcePlaces, slug_of
 from evals_app.formats.promptfoo.assertions import AssertionContext, optional_key, read_checks
 from evals_app.formats.promptfoo.cases import ExpandedTest, is_meant, read_cases, tests_of
 from evals_app.formats.promptfoo.prompts import FilledPrompt, PromptTemplate, read_prompts
 from evals_app.formats.promptfoo.providers import SuiteTarget, read_targets
 from evals_app.formats.promptfoo.shapes import Config, EvaluateOptions
 from evals_app.formats.promptfoo.source import ProjectSpot
-from evals_app.formats.reading.problems import Json, Loc
+from evals_app.formats.reading.problems import Json
 from fixtures_app.ground.words import near
 
 _NAME_CHARS = 200
@@ -178,60 +179,41 @@ class Evaluation:
         return slug
 
     def _suite_draft(self, suite: _Suite) -> Draft:
-        document = self._root.document
-        places = SourcePlaces(document)
-        places.note(("agent",), suite.target.spot.document, suite.target.spot.loc)
         title = [self._config.description or self._base]
         title += [suite.prompt.name] if len(self._prompts) > 1 else []
         title += [suite.target.name] if len(self._targets) > 1 else []
         title += [suite.rule] if suite.rule else []
         names = [turns[0][0].name or f"row-{n:04}" for n, turns in enumerate(suite.cases, 1)]
-        cases = [self._case(suite, n, places) for n in range(len(suite.cases))]
+        cases = [Placed(self._case(suite, turns), turns[0][0].spot) for turns in suite.cases]
         data: Json = {
             "suite": " - ".join(title)[:_NAME_CHARS],
             "slug": suite.slug,
-            "agent": suite.agent,
+            "agent": Placed(suite.agent, suite.target.spot),
             "description": self._config.description or "",
             "tags": [f"{key}={value}" for key, value in self._config.tags.items()],
             **optional_key("trials", self._options.repeat),
             **optional_key("concurrency", self._options.max_concurrency),
-            "cases": [
-                {"name": name, **case}
-                for name, case in zip(distinct_names(names), cases, strict=True)
-            ],
+            "cases": with_distinct_names(cases, names),
         }
         if suite.threshold is not None:
             data |= {"pass_rule": "score", "pass_threshold": suite.threshold}
-        return make_draft("suite", "promptfoo", document, data, place=places)
+        return placed_draft("suite", "promptfoo", self._root, data)
 
-    def _case(self, suite: _Suite, n: int, places: SourcePlaces) -> Json:
-        turns = suite.cases[n]
-        case, question = turns[0]
-        here = ("cases", n)
-        places.note(here, case.spot.document, case.spot.loc)
+    def _case(self, suite: _Suite, turns: Sequence[tuple[ExpandedTest, FilledPrompt]]) -> Json:
+        question = turns[0][1]
         timeout_ms = self._options.timeout_ms or None  # 0: none
         return {
             "tags": list(dict.fromkeys(tag for turn, _ in turns for tag in turn.tags)),
             "context_params": question.parameters if suite.has_parameters else {},
             "history": question.history,
-            "turns": [
-                self._turn(suite, turn, (*here, "turns", t), places) for t, turn in enumerate(turns)
-            ],
+            "turns": [Placed(self._turn(suite, *turn), turn[0].spot) for turn in turns],
             **optional_key("turn_timeout_s", timeout_ms and timeout_ms / 1000),
         }
 
-    def _turn(
-        self,
-        suite: _Suite,
-        asked: tuple[ExpandedTest, FilledPrompt],
-        there: Loc,
-        places: SourcePlaces,
-    ) -> Json:
-        case, question = asked
-        places.note(there, case.spot.document, case.spot.loc)
-        places.note((*there, "user"), suite.prompt.spot.document, suite.prompt.spot.loc)
+    def _turn(self, suite: _Suite, case: ExpandedTest, question: FilledPrompt) -> Json:
+        asked = f"{case.text_option('prefix')}{question.user}{case.text_option('suffix')}"
         turn: Json = {
-            "user": f"{case.text_option('prefix')}{question.user}{case.text_option('suffix')}",
+            "user": Placed(asked, suite.prompt.spot),
             "files": list(case.files),
         }
         setting = AssertionContext(
@@ -243,10 +225,8 @@ class Evaluation:
             by_score=suite.threshold is not None,
             metadata=case.metadata,
         )
-        checks = [check for spot in case.assertions for check in read_checks(spot, setting)]
-        for k, (_, spot) in enumerate(checks):
-            places.note((*there, "assertions", k), spot.document, spot.loc)
-        turn["assertions"] = [check for check, _ in checks]
+        checks = (check for spot in case.assertions for check in read_checks(spot, setting))
+        turn["assertions"] = [Placed(check, spot) for check, spot in checks]
         return turn
 
 

@@ -10,25 +10,22 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from evals_app.engine.basics.template import PARAMS, escape_braces
-from evals_app.formats.foreign.chats import Chat, chat_of, is_chat, own_prompt
+from evals_app.formats.foreign.building import Placed, suite_drafts
+from evals_app.formats.foreign.chats import Chat, chat_of, is_chat
 from evals_app.formats.foreign.draft import Draft, cut_texts, validate_part
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.parts import (
     NO_JUDGE,
-    NO_TAG,
     as_parameter,
     judge_check,
     judge_named,
-    keys_without_tag,
     same_as,
     tags_of,
 )
 from evals_app.formats.foreign.shapes import (
     ReaderContext,
     SourcePlaces,
-    distinct_names,
     first_words,
-    slug_of,
 )
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import MESSAGES, USER, plain, text_of
@@ -75,49 +72,34 @@ def _read(reading: ForeignFile) -> Iterator[Draft]:
     shared = list(root.at("evaluators").entries())
     cases = list(root.at("cases").entries())
     is_bare = not shared and not any(spot.at("evaluators").value for spot in cases)
-    places = SourcePlaces(document)
     name = (dataset and dataset.name) or reading.around.file_name(document)
-    places.note(("suite",), document, ("name",))
-    places.note(("slug",), document, ("name",))
     checks = _checks(shared, None)
-    read_cases = [_case(spot, n, shared, places) for n, spot in enumerate(cases)]
-    names = distinct_names([case["name"] for case in read_cases])
-    for n, spot in enumerate(cases):
-        turn = read_cases[n]["turns"][0]
-        if is_bare and (expected := spot.at("expected_output")).value is not None:
+    read_cases = [Placed(_case(spot, shared), spot) for spot in cases]
+    for case in read_cases:
+        (turn,) = case.part["turns"]
+        if is_bare and (expected := case.spot.at("expected_output")).value is not None:
             expected.say(_NO_EVALUATORS, level="guess")
             turn["assertions"] = [same_as(expected.value)]
         elif turn["assertions"]:
             turn["inherit"] = bool(checks)
         else:
             del turn["assertions"]  # it has those of the suite
-    data = {
-        "suite": name,
-        "slug": slug_of(name),
-        "agent": reading.agent(),
-        "assertions": checks,
-        "cases": [{**case, "name": n} for case, n in zip(read_cases, names, strict=True)],
-    }
-    yield from reading.suite(DIALECT.name, data, places)
+    title = Placed(name, root.at("name"))
+    yield from suite_drafts(DIALECT.name, root, title, read_cases, assertions=checks)
 
 
-def _case(spot: Spot, n: int, shared: Sequence[Spot], places: SourcePlaces) -> Json:
-    case = spot.part(Case) or Case(inputs="unread")
-    places.note(("cases", n), spot.document, spot.loc)
-    places.note(("cases", n, "turns", 0, "user"), spot.document, (*spot.loc, "inputs"))
-    chat, parameters = _inputs(spot.at("inputs"), case.inputs)
+def _case(spot: Spot, shared: Sequence[Spot]) -> Json:
+    case, asked_at = spot.part(Case) or Case(inputs="unread"), spot.at("inputs")
+    chat, parameters = _inputs(asked_at, case.inputs)
     expected = case.expected_output
     own = [*_of_expected(shared, expected), *_checks(spot.at("evaluators").entries(), expected)]
     metadata = case.metadata if isinstance(case.metadata, dict) else {"metadata": case.metadata}
-    for key in keys_without_tag(metadata):
-        here = spot.at("metadata")
-        (here.at(key) if isinstance(case.metadata, dict) else here).lose(NO_TAG)
-    turn: Json = {"user": escape_braces(chat.user), "assertions": own}
+    turn: Json = {"user": Placed(escape_braces(chat.user), asked_at), "assertions": own}
     if expected is not None:
         turn["expected"] = text_of(expected)
     return {
         "name": case.name or first_words(chat.user),
-        "tags": tags_of(metadata),
+        "tags": tags_of(spot.at("metadata"), metadata),
         "context_params": parameters,
         "history": chat.history_in_case,
         "turns": [turn],
@@ -135,7 +117,7 @@ def _inputs(spot: Spot, inputs: Any) -> tuple[Chat, Json]:
             for key in others:
                 variable = f"{{{{{PARAMS}{key}}}}}"
                 spot.at(key).say(_PARAMETER.format(variable), level="guess", value="")
-            _tell_chat(spot.at(said), chat)
+            _lose_of_chat(spot.at(said), chat)
             return chat, {key: as_parameter(value) for key, value in others.items()}
     if chat is None and isinstance(inputs, list | dict) and inputs and not is_chat(inputs):
         spot.say(_AS_JSON, level="guess")
@@ -144,16 +126,13 @@ def _inputs(spot: Spot, inputs: Any) -> tuple[Chat, Json]:
     if chat is None:
         spot.say("Nothing is asked here.")
         chat = Chat("", [], "unread", None, ())
-    _tell_chat(spot, chat)
+    _lose_of_chat(spot, chat)
     return chat, {}
 
 
-def _tell_chat(spot: Spot, chat: Chat) -> None:
-    for remark in (
-        *chat.remarks,
-        *([own_prompt(spot.reading.around.agent)] if chat.system else []),
-    ):
-        spot.lose(remark)
+def _lose_of_chat(spot: Spot, chat: Chat) -> None:
+    for loss in chat.losses(spot.reading.around.agent):
+        spot.lose(loss)
 
 
 # Evaluators.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from evals_app.formats.foreign.building import Placed
 from evals_app.formats.foreign.calls import say_matchers
 from evals_app.formats.foreign.parts import judge_check
 from evals_app.formats.foreign.spots import Spot
@@ -30,8 +31,8 @@ _AS_TEXT = "This text is JSON. There it is compared as data, here letter by lett
 _UNKNOWN = "What {} means is not known here. Left out."
 
 
-def checks_of(spot: Spot, criteria: TauCriteria) -> Iterator[tuple[Json, Spot]]:
-    """Return the checks of a task, each with its place; report what is lost."""
+def checks_of(spot: Spot, criteria: TauCriteria) -> Iterator[Placed]:
+    """Return the checks of a task; report what is lost."""
     basis = criteria.reward_basis
     for kind, key in _TO_LISTS.items():
         for entry in spot.at(key).entries():
@@ -41,7 +42,7 @@ def checks_of(spot: Spot, criteria: TauCriteria) -> Iterator[tuple[Json, Spot]]:
             elif not decides:
                 entry.say(_UNDECIDED.format(kind), level="loss", value="")
             elif (check := _check(kind, entry)) is not None:
-                yield check, entry
+                yield Placed(check, entry)
     named = spot.at("reward_basis") if "reward_basis" in spot.value else spot
     if _DATABASE in basis:
         named.say(_END_STATE, level="loss", checks=1, value="")

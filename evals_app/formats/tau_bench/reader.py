@@ -6,11 +6,12 @@ Source: https://github.com/sierra-research/tau2-bench, src/tau2/data_model/tasks
 from collections.abc import Iterator, Sequence
 
 from evals_app.engine.basics.template import escape_braces
-from evals_app.formats.foreign.chats import is_chat, own_prompt, read_chat
+from evals_app.formats.foreign.building import Placed, suite_drafts
+from evals_app.formats.foreign.chats import is_chat, read_chat
 from evals_app.formats.foreign.draft import Draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.plain_keys import with_plain_keys
-from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces, distinct_names
+from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import Json
@@ -54,23 +55,11 @@ def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Dra
 
 
 def _read(root: Spot) -> Iterator[Draft]:
-    reading, places = root.reading, SourcePlaces(root.document)
-    cases: list[Json] = []
-    for spot in _tasks(root):
-        places.note(("cases", len(cases)), spot.document, spot.loc)
-        if case := _case(spot, ("cases", len(cases), "turns", 0), places):
-            cases.append(case)
-    if not cases and reading.is_valid:
+    cases = [Placed(case, spot) for spot in _tasks(root) if (case := _case(spot))]
+    if not cases and root.reading.is_valid:
         root.say(_NOTHING_LEFT, value="")
-    names = distinct_names([case["name"] for case in cases])
-    name = reading.around.file_name(root.document)
-    suite = {
-        "suite": name,
-        "slug": reading.slug(name),
-        "agent": reading.agent(),
-        "cases": [{**case, "name": name} for case, name in zip(cases, names, strict=True)],
-    }
-    yield from reading.suite(DIALECT.name, suite, places)
+    name = root.reading.around.file_name(root.document)
+    yield from suite_drafts(DIALECT.name, root, name, cases)
 
 
 def _tasks(root: Spot) -> Iterator[Spot]:
@@ -82,7 +71,7 @@ def _tasks(root: Spot) -> Iterator[Spot]:
     yield from rows.entries()
 
 
-def _case(spot: Spot, turn_loc: tuple[str | int, ...], places: SourcePlaces) -> Json | None:
+def _case(spot: Spot) -> Json | None:
     """Read a task; None if nothing can be said to the agent."""
     if is_of_instructions(spot.value):
         spot.at("instruction").say(_SIMULATED, level="loss", checks=1, value="")
@@ -94,17 +83,13 @@ def _case(spot: Spot, turn_loc: tuple[str | int, ...], places: SourcePlaces) -> 
     if said is None:
         spot.at("user_scenario").say(_SIMULATED, level="loss", checks=1, value="")
         return None
-    checks: list[Json] = []
-    if (criteria := task.evaluation_criteria) is not None:
-        for check, where in checks_of(spot.at("evaluation_criteria"), criteria):
-            places.note((*turn_loc, "assertions", len(checks)), where.document, where.loc)
-            checks.append(check)
-    about = task.description
-    told = (about.purpose, about.relevant_policies, about.notes)
+    criteria, about = task.evaluation_criteria, task.description
+    checks = list(checks_of(spot.at("evaluation_criteria"), criteria)) if criteria else []
+    texts = (about.purpose, about.relevant_policies, about.notes)
     history, user = said
     return {
         "name": str(task.id)[:_NAME_CHARS],
-        "description": "\n\n".join(filter(None, map(str.strip, told))),
+        "description": "\n\n".join(filter(None, map(str.strip, texts))),
         "history": history,
         "turns": [{"user": escape_braces(user), **({"assertions": checks} if checks else {})}],
     }
@@ -131,9 +116,8 @@ def _last_message(spot: Spot, messages: Sequence[object]) -> tuple[list[Json], s
     chat = read_chat([message for message in messages if isinstance(message, dict)])
     if chat is None or chat.answer is not None or not _ends_with_user(messages):
         return None
-    remarks = [*chat.remarks, *([own_prompt(spot.reading.around.agent)] if chat.system else [])]
-    for remark in remarks:
-        spot.say(remark, level="loss", value="")
+    for loss in chat.losses(spot.reading.around.agent):
+        spot.say(loss, level="loss", value="")
     return chat.history_in_case, chat.user
 
 

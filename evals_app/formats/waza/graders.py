@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evals_app.formats.foreign.parts import judge_check
+from evals_app.formats.foreign.parts import LostCheckError, checks_of_grader, judge_check
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.words import text_of
 from evals_app.formats.reading.problems import Json
@@ -41,10 +41,6 @@ _MODES = {
 }
 
 
-class NoGraderError(Exception):
-    """A grader, or a key of one, that has no equal here; the message says what to do instead."""
-
-
 def read_grader(spot: Spot) -> Iterator[Json]:
     """Return the checks that a grader is; report what is lost."""
     if isinstance(spot.value, dict) and "ref" in spot.value:
@@ -55,14 +51,8 @@ def read_grader(spot: Spot) -> Iterator[Json]:
     grader = spot.part(WazaGrader)
     if grader is None:
         return
-    try:
-        checks = list(_checks(spot.at("config"), grader))
-    except NoGraderError as lost:
-        spot.lose(f"{grader.type} is left out. {lost}", checks=1)
-        return
-    name = {"name": grader.name[:200]} if grader.name else {}
-    for check in checks:
-        yield {**check, **name, "weight": round(grader.weight / len(checks), 6)}
+    checks = _checks(spot.at("config"), grader)
+    yield from checks_of_grader(spot, grader.type, grader.name, grader.weight, checks)
 
 
 def _checks(spot: Spot, grader: WazaGrader) -> Iterator[Json]:
@@ -77,7 +67,7 @@ def _checks(spot: Spot, grader: WazaGrader) -> Iterator[Json]:
         case "prompt" if config.get("mode", "independent") == "independent":
             prompt = text_of(config.get("prompt")) or grader.rubric
             if not prompt.strip():
-                raise NoGraderError("Nothing says what is judged. Write a `prompt`.")
+                raise LostCheckError("Nothing says what is judged. Write a `prompt`.")
             yield judge_check(prompt)
         case "json_schema":
             yield {"type": "json_schema", "schema": _schema(spot, config)}
@@ -87,10 +77,10 @@ def _checks(spot: Spot, grader: WazaGrader) -> Iterator[Json]:
                 config.get("expected_actions"),
             )
             if mode is None or not tools:
-                raise NoGraderError("Write tool_calls with the tools in their order.")
+                raise LostCheckError("Write tool_calls with the tools in their order.")
             yield {"type": "tool_calls", "tools": tools, **mode}
         case _:
-            raise NoGraderError(_LOST.get(grader.type, _UNKNOWN))
+            raise LostCheckError(_LOST.get(grader.type, _UNKNOWN))
 
 
 def read_behavior(spot: Spot, config: Mapping[str, Any]) -> Iterator[Json]:
@@ -103,7 +93,7 @@ def _each(spot: Spot, config: Mapping[str, Any], read: Any) -> Iterator[Json]:
     for key, value in config.items():
         try:
             yield from read(key, value)
-        except NoGraderError as lost:
+        except LostCheckError as lost:
             spot.at(key).lose(str(lost), checks=1)
 
 
@@ -113,7 +103,7 @@ def _list(value: Any) -> list[Any]:
 
 def _of_texts(key: str, value: Any) -> Iterator[Json]:
     if key not in _TEXTS:
-        raise NoGraderError(f"{key} is not read here. {_UNKNOWN}")
+        raise LostCheckError(f"{key} is not read here. {_UNKNOWN}")
     kind, is_exact = _TEXTS[key]
     for text in _list(value):
         yield {"type": kind, "value": text_of(text), "case_sensitive": is_exact}
@@ -126,13 +116,13 @@ def _of_behavior(key: str, value: Any) -> Iterator[Json]:
     elif key in {"max_duration_ms", "max_response_time_ms"}:
         yield {"type": "latency", "max_ms": value}
     else:
-        raise NoGraderError(f"{key} is not read here. Set limits of the case: max_tool_calls.")
+        raise LostCheckError(f"{key} is not read here. Set limits of the case: max_tool_calls.")
 
 
 def _of_calls(key: str, value: Any) -> Iterator[Json]:
     for call in _list(value):
         if key not in _CALLS or not isinstance(call, dict) or not call.get("tool"):
-            raise NoGraderError("Write tool_called or tool_not_called with the name of the tool.")
+            raise LostCheckError("Write tool_called or tool_not_called with the name of the tool.")
         args = {
             name.removesuffix("_pattern"): {"regex": pattern}
             for name, pattern in call.items()
@@ -149,4 +139,4 @@ def _schema(spot: Spot, config: Mapping[str, Any]) -> Any:
     try:
         return json.loads(content or b"")
     except (ValueError, RecursionError):
-        raise NoGraderError(f"There is no schema in the file {path}.") from None
+        raise LostCheckError(f"There is no schema in the file {path}.") from None

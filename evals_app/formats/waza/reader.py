@@ -6,10 +6,11 @@ Source: https://github.com/microsoft/waza, schemas/eval.schema.json and task.sch
 from collections.abc import Iterator, Sequence
 
 from evals_app.engine.basics.template import escape_braces
-from evals_app.engine.specs.files import content_problem
+from evals_app.formats.foreign.building import Placed, suite_drafts
 from evals_app.formats.foreign.draft import Draft, cut_texts
 from evals_app.formats.foreign.foreign_file import ForeignFile
-from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces, distinct_names, slug_of
+from evals_app.formats.foreign.parts import NO_FILE, can_be_shown
+from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import FormatError, Json
@@ -21,7 +22,6 @@ from evals_app.formats.waza.shapes import WazaEval, WazaInputs, WazaTask
 _A_TASK = (
     "This is a task of waza. Import the eval.yaml that names it, or the folder that holds both."
 )
-_NO_FILE = "{} is not in this import, or cannot be shown, so it is not attached."
 
 
 def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
@@ -36,33 +36,25 @@ def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Dra
 
 
 def _read(reading: ForeignFile) -> Iterator[Draft]:
-    root, document = Spot(reading), reading.document
+    root = Spot(reading)
     file = root.part(WazaEval) or WazaEval(name="unread")
-    places = SourcePlaces(document)
-    places.note(("suite",), document, ("name",))
-    places.note(("slug",), document, ("name",))
     tasks = list(_tasks(root, file))
     if not tasks and reading.is_valid:
         root.at("tasks").say("No task fits these patterns, so there is nothing to run.")
-    cases = []
-    for n, spot in enumerate(tasks):
-        places.note(("cases", n), spot.document, spot.loc)
-        if (task := spot.part(WazaTask)) is not None:
-            cases.append(_case(root, spot, task))
-    names = distinct_names([str(case["name"]) for case in cases])
-    data: Json = {
-        "suite": file.name,
-        "slug": slug_of(file.name),
-        "agent": reading.agent(),
-        "description": file.description.strip(),
-        "tags": [name for name in (file.skill, file.scenario) if name],
-        "trials": file.config.trials_per_task,
-        "cases": [
-            {"turn_timeout_s": file.config.timeout_seconds, **case, "name": name}
-            for case, name in zip(cases, names, strict=True)
-        ],
-    }
-    yield from reading.suite(DIALECT.name, data, places)
+    cases = [
+        Placed(_case(root, spot, task, file.config.timeout_seconds), spot)
+        for spot in tasks
+        if (task := spot.part(WazaTask)) is not None
+    ]
+    yield from suite_drafts(
+        DIALECT.name,
+        root,
+        Placed(file.name, root.at("name")),
+        cases,
+        description=file.description.strip(),
+        tags=[name for name in (file.skill, file.scenario) if name],
+        trials=file.config.trials_per_task,
+    )
 
 
 def _tasks(root: Spot, file: WazaEval) -> Iterator[Spot]:
@@ -85,7 +77,7 @@ def _tasks(root: Spot, file: WazaEval) -> Iterator[Spot]:
                 reading.problems += error.problems
 
 
-def _case(root: Spot, spot: Spot, task: WazaTask) -> Json:
+def _case(root: Spot, spot: Spot, task: WazaTask, timeout_s: float) -> Json:
     prompt = _prompt(spot, task.inputs)
     if prompt is None:
         spot.at("inputs").say("A task needs a `prompt`, or a `prompt_file` that can be read.")
@@ -101,14 +93,13 @@ def _case(root: Spot, spot: Spot, task: WazaTask) -> Json:
     turns: list[Json] = [{"user": escape_braces(text), "assertions": []} for text in said]
     turns[0]["files"] = list(_files(root, spot, task.inputs))
     turns[-1]["assertions"] = checks
-    timeout = {} if task.timeout_seconds is None else {"turn_timeout_s": task.timeout_seconds}
     return {
         "name": task.name,
         "description": task.description.strip(),
         "tags": task.tags,
         "enabled": task.enabled,
         "turns": turns,
-        **timeout,
+        "turn_timeout_s": task.timeout_seconds or timeout_s,
     }
 
 
@@ -129,8 +120,7 @@ def _files(root: Spot, spot: Spot, inputs: WazaInputs) -> Iterator[str]:
     for n, entry in enumerate(inputs.files):
         path = entry.get("path") if isinstance(entry, dict) else entry
         shown = f"fixtures/{path}"
-        found = root.reading.around.content(root.document, shown)
-        if found is None or ".." in shown or content_problem(shown, found):
-            spot.at("inputs", "files", n).lose(_NO_FILE.format(path or "This file"))
-        else:
+        if can_be_shown(root, shown):
             yield shown
+        else:
+            spot.at("inputs", "files", n).lose(NO_FILE.format(path or "This file"))
