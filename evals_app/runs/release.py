@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from django.db.models import Exists, OuterRef
 
-from evals_app.engine.statistics.agreement import Agreement
 from evals_app.engine.statistics.comparison import CaseOutcome, match_cases
 from evals_app.engine.statistics.retest import Finding, SuspectState
 from evals_app.engine.verdicts.gates import GateResult
 from evals_app.engine.verdicts.release_check import (
+    ComparedJudge,
     ReasonKind,
     ReleaseCheck,
     ReleaseFacts,
@@ -33,6 +33,7 @@ from evals_app.runs.judges.calibration import agreements
 from evals_app.runs.reading.outcomes import case_outcomes, outcomes_of
 from evals_app.runs.reading.suite_verdict import telling_runs
 from evals_app.runs.reviews.decisions import UndecidableError, outcomes_with_people
+from fixtures_app.ground.quoting import cut_middle
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def _check(suite: Suite, run: Run | None, base: Run | None) -> ReleaseCheck:
         obstacles=tuple(_obstacles(run)),
         is_released=is_released,
         is_agent_edited=suite.agent.updated_at > run.created_at,
-        agreement=_agreement(run),
+        judges=tuple(_judges(run, least=suite.min_judge_agreement)),
     )
     return _check_cases(
         _EndedRun.of(run), None if compared is None else _EndedRun.of(compared), beside
@@ -130,7 +131,7 @@ class _FactsBesideCases(NamedTuple):
     obstacles: tuple[ReleaseReason, ...]
     is_released: bool
     is_agent_edited: bool
-    agreement: Agreement
+    judges: tuple[ComparedJudge, ...]
 
 
 @lru_cache(maxsize=500)  # people look at the same runs again and again, and a run may be large
@@ -179,11 +180,13 @@ def _findings(base: Run, head: Run) -> Mapping[str, Finding]:
     return found
 
 
-def _agreement(run: Run) -> Agreement:
-    """Return how people agree with the judges of a run, wherever they graded the same criteria."""
-    graded = GradeResult.objects.filter(execution__run=run, yardstick=OuterRef("pk"))
+def _judges(run: Run, *, least: float | None) -> Iterator[ComparedJudge]:
+    """Return the judges that decided in a run, wherever people graded by the same criteria."""
+    graded = GradeResult.objects.filter(execution__run=run, yardstick=OuterRef("pk"), weight__gt=0)
     reviewed = Review.objects.filter(IS_LABEL, yardstick=OuterRef("pk"))
-    criteria = Yardstick.objects.filter(Exists(reviewed), Exists(graded))
-    known = agreements(criteria.values_list("digest", flat=True)).values()
-    names = ("both_passed", "only_judge_passed", "only_people_passed", "both_failed")
-    return Agreement(**{name: sum(getattr(one, name) for one in known) for name in names})
+    rows = Yardstick.objects.filter(Exists(reviewed), Exists(graded)).order_by("pk")
+    criteria = dict(rows.values_list("digest", "criterion"))
+    known = agreements(criteria)
+    for digest, criterion in criteria.items():
+        if digest in known:
+            yield ComparedJudge(digest, cut_middle(criterion, 80), known[digest], least)

@@ -13,6 +13,7 @@ from evals_app.engine.verdicts.release_check import ReasonKind, ReleaseAnswer, R
 from evals_app.models import Run, Suite
 from evals_app.reports.answers.release import answer_word
 from evals_app.runs.release import SuiteRelease, release_of
+from evals_app.runs.reviews.review_tasks import SEEING
 
 _TONES: Mapping[ReleaseAnswer, str] = {"yes": "good", "no": "bad", "not_yet": "warn"}
 
@@ -70,9 +71,9 @@ def _step(request: HttpRequest, release: SuiteRelease, reason: ReleaseReason) ->
             return "Settle", retest_url(request, run, base=base)
         if reason.kind in _TO_COMPARE:
             return "Read the cases", comparison_url([base.pk, run.pk])
-    if reason.kind is ReasonKind.JUDGE_NOT_TRUSTED:
-        may_view = request.user.has_perm("evals_app.view_judgetally")
-        return "Look at the judge", reverse("admin:evals_app_yardsticks") if may_view else ""
+    if reason.judge is not None:
+        url = reverse("admin:evals_app_yardstick", args=[reason.judge.digest])
+        return "Look at the judge", url if request.user.has_perm(SEEING) else ""
     is_there = request.path.startswith(page.removesuffix("change/"))
     return "Open the run", "" if is_there else page
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from evals_app.engine.statistics.rates import at_least, wilson_interval
 
-MIN_LABELS = 20  # below this, kappa means little, and no gate trusts the judge
+MIN_LABELS = 20  # below this, kappa means little, and nothing is said about the judge
 _MIN_INFORMED = (
     0.2  # below this, the judge hardly distinguishes answers, so a pass rate cannot be corrected
 )
@@ -130,11 +130,6 @@ class Agreement:
             [self.only_people_passed, self.both_passed],
         ]
         return weighted_kappa(table) if self.is_enough else None
-
-    def reaches(self, least: float) -> bool:
-        """Return whether enough labels show at least this agreement."""
-        share = self.same_verdict.share
-        return self.is_enough and share is not None and at_least(share, least)
 
     def corrected_pass_rate(self, observed: float) -> float | None:
         """Return the pass rate that people would find where the judge finds `observed`.

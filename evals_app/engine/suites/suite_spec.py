@@ -136,8 +136,9 @@ class GatesSpec(Spec):
     min_judge_agreement: float | None = Field(
         default=None,
         title="Agreement of judges with people, at least",
-        description="A judge that agrees with people less often, or was compared with them on fewer"
-        " than 20 answers, only informs: its grades decide nothing.",
+        description="A judge that agrees with people less often, no more often than one that always"
+        " gives the same verdict, or was compared with them on fewer than 20 answers, only informs:"
+        " its grades decide nothing.",
         json_schema_extra=SHARE,
         gt=0,
         le=1,

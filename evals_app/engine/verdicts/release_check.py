@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.agreement import Agreement
@@ -15,12 +15,12 @@ from evals_app.engine.statistics.comparison import (
 )
 from evals_app.engine.statistics.rates import fisher_exact
 from evals_app.engine.statistics.retest import Finding
+from evals_app.engine.statistics.trust import Standing, standing_of
 from evals_app.engine.verdicts.gates import GateResult
 
 MAX_NAMED = 20  # cases of a reason
 
 ReleaseAnswer = Literal["yes", "no", "not_yet"]
-_NO_LABELS = Agreement()
 
 
 class ReasonKind(StrEnum):
@@ -77,7 +77,8 @@ _STOP = frozenset({ReasonKind.WORSE, ReasonKind.CHECK_WORSE})
 class ReleaseReason:
     """A reason with what it is about: `count` cases, the first of them in `cases`.
 
-    `total` is of how many; `gate` is set for reasons about gates.
+    `total` is of how many; `gate` is set for reasons about gates. A reason about judges has the one
+    that agrees with people least, and counts the answers.
     """
 
     kind: ReasonKind
@@ -85,6 +86,20 @@ class ReleaseReason:
     total: int = 0
     cases: tuple[CasePair, ...] = ()
     gate: GateResult | None = None
+    judge: "ComparedJudge | None" = None
+
+
+class ComparedJudge(NamedTuple):
+    """A criterion whose judge decided in the run, and how that judge agrees with people."""
+
+    digest: str
+    criterion: str
+    agreement: Agreement
+    least: float | None = None  # that the suite asks for
+
+    @property
+    def standing(self) -> Standing:
+        return standing_of(self.agreement, least=self.least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +127,8 @@ class ReleaseFacts:
     `pairs` has all cases of both runs; without a released version only those of the run. `settled`
     has what a retest found, by the name of the case; `accepted` are the names of cases whose failure
     a person accepted. `obstacles` are reasons known without looking at cases: the run is of a part of
-    the suite, of another agent, and so on. `agreement` is that of the run's judges with people.
+    the suite, of another agent, and so on. `judges` are those that decided in the run, if people
+    graded the same criteria.
     """
 
     pairs: Sequence[CasePair]
@@ -125,7 +141,7 @@ class ReleaseFacts:
     obstacles: Sequence[ReleaseReason] = ()
     is_released: bool = False
     is_agent_edited: bool = False
-    agreement: Agreement = _NO_LABELS
+    judges: Sequence[ComparedJudge] = ()
 
 
 def check_release(facts: ReleaseFacts) -> ReleaseCheck:
@@ -245,9 +261,11 @@ def _reasons(facts: ReleaseFacts, found: _Groups) -> Iterator[ReleaseReason]:
         yield ReleaseReason(ReasonKind.ONLY_MEASURED, len(heads), len(heads))
     elif not any(head.passed or head.verdict is Verdict.MEASURED for head in heads):
         yield ReleaseReason(ReasonKind.NONE_PASSED, len(heads), len(heads))
-    agreement = facts.agreement
-    if agreement.is_enough and agreement.same_verdict.count < agreement.commoner.count:
-        yield ReleaseReason(ReasonKind.JUDGE_NOT_TRUSTED, agreement.same_verdict.count, agreement.n)
+    doubted = [judge for judge in facts.judges if judge.standing.is_distrusted]
+    if doubted:
+        worst = min(doubted, key=lambda judge: judge.agreement.same_verdict.share or 0)
+        same = worst.agreement.same_verdict
+        yield ReleaseReason(ReasonKind.JUDGE_NOT_TRUSTED, same.count, same.total, judge=worst)
 
 
 def _reasons_of_gates(gates: Sequence[GateResult]) -> Iterator[ReleaseReason]:

@@ -3,20 +3,57 @@
 from collections.abc import Iterator
 
 from evals_app.engine.statistics.agreement import MIN_LABELS, Agreement, Kappa, Proportion
+from evals_app.engine.statistics.trust import Standing, standing_of
 from evals_app.reports.words.figures import count_text
 
 NOT_COMPARED = "not yet compared with people"
 _NB = "\u00a0"
 
 
-def agreement_in_words(agreement: Agreement, *, blind: int | None = None) -> list[str]:
-    """Return sentences on what the numbers mean, how many labels there are first.
+def standing_in_words(agreement: Agreement, *, least: float | None = None) -> list[str]:
+    """Return whether a judge may decide, in one sentence, and perhaps why in another.
+
+    `least` is the agreement that its suite asks for.
+    """
+    standing, same = standing_of(agreement, least=least), agreement.same_verdict
+    agrees = f"{same.count:,} of {count_text(same.total, 'answer')}{_how_sure(same)}"
+    verdict = "pass" if agreement.commoner_passes else "fail"
+    match standing:
+        case Standing.NOT_COMPARED:
+            return [f"This judge was {NOT_COMPARED}."]
+        case Standing.TOO_FEW:
+            few = f"Only {count_text(agreement.n, 'answer')} checked: too few to say."
+            return [few, f"It agrees with people in {agrees}; {MIN_LABELS} are needed."]
+        case Standing.WORSE | Standing.NO_BETTER:
+            than = "Worse" if standing is Standing.WORSE else "No better"
+            would = f"always saying “{verdict}” would in {agreement.commoner.count:,}."
+            return [
+                f"{than} than always saying “{verdict}”: do not let it decide.",
+                f"It agrees with people in {agrees}; {would}",
+            ]
+        case Standing.TOO_RARELY:
+            asked = f"the suite asks for {whole_percent(least or 0)}: it only informs."
+            return [f"Agrees with people in {agrees}, and {asked}"]
+        case Standing.ONE_SIDED:
+            other = "failures" if agreement.commoner_passes else "good answers"
+            return [
+                f"Agrees with people in {agrees}: may decide.",
+                f"People {verdict}ed all of them, so it is unknown whether it notices {other}.",
+            ]
+    return [f"Agrees with people in {agrees}: may decide."]
+
+
+def agreement_in_words(
+    agreement: Agreement, *, blind: int | None = None, least: float | None = None
+) -> list[str]:
+    """Return sentences on what the numbers mean, whether the judge may decide first.
 
     `blind` are the labels of people who did not see the judge's verdict before, if that is known.
     """
+    first = standing_in_words(agreement, least=least)
     if not agreement.n:
-        return [f"This judge was {NOT_COMPARED}."]
-    return [*_sentences(agreement), *_blind(agreement.n, blind)]
+        return first
+    return [*first, *_sentences(agreement), *_blind(agreement.n, blind)]
 
 
 def agreement_in_short(agreement: Agreement) -> str:
@@ -35,40 +72,28 @@ def whole_percent(share: float) -> str:
 
 
 def _sentences(agreement: Agreement) -> Iterator[str]:
-    agreed = agreement.same_verdict
-    yield f"Compared with people on {count_text(agreement.n, 'answer')}."
-    yield f"People and judge gave the same verdict in {agreed.count:,} of them{_how_sure(agreed)}."
-    yield _beside_the_commoner(agreement)
+    standing = standing_of(agreement)
+    if standing is Standing.MAY_DECIDE:
+        yield _commoner(agreement)
     failures, passes = agreement.failures_noticed, agreement.passes_noticed
     if failures.total:
         counts = f"{failures.count:,} of {count_text(failures.total, 'failure')}"
         yield f"It noticed {counts}{_how_sure(failures)}."
-    else:
+    elif standing is not Standing.ONE_SIDED:
         yield "People failed none of them, so it is unknown how many failures it would notice."
     if passes.total:
         counts = f"{passes.count:,} of the {count_text(passes.total, 'answer')}"
         yield f"It passed {counts} that people passed{_how_sure(passes)}."
-    else:
+    elif standing is not Standing.ONE_SIDED:
         yield "People passed none of them, so it is unknown whether it passes good answers."
-    if not agreement.is_enough:
-        yield (
-            f"These are few answers: below {MIN_LABELS}, the numbers may be very different for"
-            " others."
-        )
     if kappa := agreement.kappa:
         yield f"Kappa {_kappa(kappa)}: 0 is what chance alone would reach, 1 is full agreement."
     yield from _on_scale(agreement)
 
 
-def _beside_the_commoner(agreement: Agreement) -> str:
-    verdict = "passed" if agreement.commoner_passes else "failed"
-    rate = agreement.commoner
-    would = f"A judge that always says “{verdict}” would reach {whole_percent(rate.share or 0)}"
-    if agreement.same_verdict.count > rate.count:
-        return f"{would}."
-    compared = "just as much" if agreement.same_verdict.count == rate.count else "more"
-    so = ", so this judge is of no use yet" if agreement.is_enough else ""
-    return f"{would}, {compared}{so}."
+def _commoner(agreement: Agreement) -> str:
+    verdict = "pass" if agreement.commoner_passes else "fail"
+    return f"Always saying “{verdict}” would agree in {agreement.commoner.count:,}."
 
 
 def _on_scale(agreement: Agreement) -> Iterator[str]:
@@ -97,7 +122,7 @@ def _how_sure(rate: Proportion) -> str:
     if rate.share is None or rate.interval is None:
         return ""
     low, high = map(whole_percent, rate.interval)
-    return f" ({whole_percent(rate.share)}, probably between {low} and {high})"
+    return f" ({whole_percent(rate.share)}, {low.removesuffix(f'{_NB}%')} to {high})"
 
 
 def _kappa(kappa: Kappa) -> str:

@@ -12,6 +12,7 @@ from evals_app.engine.verdicts.release_check import (
     ReleaseCheck,
     ReleaseReason,
 )
+from evals_app.reports.answers.agreement import standing_in_words
 from evals_app.reports.answers.run_answers import Answer, Json
 from evals_app.reports.words.figures import count_text
 from evals_app.reports.words.gates import gate_texts
@@ -53,9 +54,7 @@ _WORDS: Mapping[ReasonKind, ReasonWords] = {
         "{count} of {of_checks} could not be read when the suite was imported.",
     ),
     ReasonKind.JUDGE_NOT_TRUSTED: ReasonWords(
-        "The judge cannot be trusted with this.",
-        "It agrees with people in {count} of {of_answers}; always giving the more common verdict"
-        " would agree more often.",
+        "The judge cannot be trusted with this.", "“{criterion}”: {standing}"
     ),
     ReasonKind.NOT_GRADED: ReasonWords(
         "{count} of {total} {was} not graded.", "They could change the answer."
@@ -128,18 +127,24 @@ def _values(reason: ReleaseReason, check: ReleaseCheck) -> dict[str, str]:
         "count": f"{reason.count:,}",
         "total": count_text(reason.total, "case"),
         "of_checks": count_text(reason.total, "check"),
-        "of_answers": count_text(reason.total, "answer"),
         "be": "is" if is_one else "are",
         "was": "was" if is_one else "were",
         "have": "has" if is_one else "have",
         "better": f", {check.better:,} better" if check.better else "",
         "names": _names(reason),
+        "criterion": reason.judge.criterion if reason.judge else "",
+        "standing": _standing(reason),
         "both": _trials_of_both(reason),
         "renamed": _renames(reason),
         "had_failed": f" {had_failed:,} had failed, which does not count as better."
         if had_failed
         else "",
     }
+
+
+def _standing(reason: ReleaseReason) -> str:
+    judge = reason.judge
+    return " ".join(standing_in_words(judge.agreement, least=judge.least)) if judge else ""
 
 
 def _names(reason: ReleaseReason) -> str:

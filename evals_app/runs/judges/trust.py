@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef
 
 from evals_app.engine.record.grade import JudgedCriterionSpec
 from evals_app.engine.specs.base_spec import ModelSpec
-from evals_app.engine.statistics.trust import JudgeTrust
+from evals_app.engine.statistics.trust import JudgeTrust, standing_of
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
 from evals_app.engine.verdicts.judged_criteria import judged_criterion_of
@@ -45,7 +45,7 @@ def judge_trust(
         trusted={
             digest: cut_middle(criteria[digest], 80)
             for digest, agreement in compared.items()
-            if agreement.reaches(least)
+            if standing_of(agreement, least=least).is_trusted
         },
         compared={
             digest: (agreement.n, agreement.same_verdict.count)

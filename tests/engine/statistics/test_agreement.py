@@ -113,20 +113,6 @@ def test_a_pass_rate_is_corrected_where_the_judge_knows_enough(
     )
 
 
-@pytest.mark.parametrize(
-    ("labels", "least", "reaches"),
-    [
-        pytest.param(FORTY, 0.85, True, id="exactly"),
-        pytest.param(FORTY, 0.86, False, id="less"),
-        pytest.param([BOTH_PASS] * 19, 0.5, False, id="too few"),
-        pytest.param([BOTH_PASS] * 20, 1.0, True, id="just enough"),
-        pytest.param([], 0.1, False, id="none"),
-    ],
-)
-def test_a_limit_needs_twenty_labels(labels: list[Label], least: float, *, reaches: bool) -> None:
-    assert compare(labels).reaches(least) is reaches
-
-
 def test_grades_on_a_scale_are_weighted_by_the_square_of_their_distance() -> None:
     # People gave 1, 3 and 5 ten times each. The judge says 1, then 3 or 4 in turn, then 5.
     grades = [*[(1, 1)] * 10, *[(3, 3)] * 5, *[(3, 4)] * 5, *[(5, 5)] * 10]

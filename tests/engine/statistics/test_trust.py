@@ -4,7 +4,8 @@ import pytest
 
 from evals_app.engine.record.grade import Grade, GradedAssertion, JudgedCriterionSpec
 from evals_app.engine.record.trial import Cause, Trial, Verdict
-from evals_app.engine.statistics.trust import ONLY_INFORMS, JudgeTrust
+from evals_app.engine.statistics.agreement import Agreement
+from evals_app.engine.statistics.trust import ONLY_INFORMS, JudgeTrust, Standing, standing_of
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.engine.verdicts.execution_verdict import decide
 from evals_app.engine.verdicts.grading import graded_by
@@ -55,6 +56,33 @@ def contains(*, passed: bool = True) -> GradedAssertion:
 
 
 @pytest.mark.parametrize(
+    ("agreement", "least", "standing"),
+    [
+        pytest.param(Agreement(), None, Standing.NOT_COMPARED, id="none"),
+        pytest.param(Agreement(9, 0, 0, 10), None, Standing.TOO_FEW, id="19"),
+        pytest.param(Agreement(10, 0, 0, 10), 1.0, Standing.MAY_DECIDE, id="20"),
+        pytest.param(Agreement(16, 3, 8, 3), None, Standing.WORSE, id="19 of 30, a constant 24"),
+        pytest.param(Agreement(19, 0, 1), None, Standing.WORSE, id="a false alarm, no failure"),
+        pytest.param(Agreement(26, 2, 2, 2), 0.5, Standing.NO_BETTER, id="28 of 32, as a constant"),
+        pytest.param(Agreement(0, 0, 4, 16), 0.8, Standing.NO_BETTER, id="fails everything"),
+        pytest.param(Agreement(28, 4, 2, 6), 0.85, Standing.MAY_DECIDE, id="exactly what is asked"),
+        pytest.param(Agreement(28, 4, 2, 6), 0.86, Standing.TOO_RARELY, id="less than is asked"),
+        pytest.param(Agreement(28, 4, 2, 6), None, Standing.MAY_DECIDE, id="nothing is asked"),
+        pytest.param(Agreement(20), 1.0, Standing.ONE_SIDED, id="people passed all"),
+        pytest.param(Agreement(0, 0, 0, 20), None, Standing.ONE_SIDED, id="people failed all"),
+    ],
+)
+def test_a_judge_may_decide_if_it_beats_a_constant_verdict_and_agrees_as_often_as_asked(
+    agreement: Agreement, least: float | None, standing: Standing
+) -> None:
+    found = standing_of(agreement, least=least)
+
+    assert found is standing
+    is_open = standing in {Standing.NOT_COMPARED, Standing.TOO_FEW}
+    assert [found.is_trusted, found.is_distrusted].count(True) == (0 if is_open else 1)
+
+
+@pytest.mark.parametrize(
     ("given", "known", "says"),
     [
         pytest.param(criterion(), trust("a"), [], id="trusted"),
@@ -62,6 +90,9 @@ def contains(*, passed: bool = True) -> GradedAssertion:
         pytest.param(criterion(), trust(a=(12, 12)), ["12 answers", "20"], id="too few"),
         pytest.param(criterion(), trust(a=(1, 1)), ["1 answer;"], id="one"),
         pytest.param(criterion(), trust(a=(40, 30)), ["30 of 40", "80"], id="too rarely"),
+        pytest.param(
+            criterion(), trust(a=(20, 16)), ["16 of 20", "more common"], id="as a constant verdict"
+        ),
         pytest.param(criterion(), trust("b"), ["not been compared"], id="another wording trusted"),
         pytest.param(criterion("a", "x", "y"), trust("x", "y"), [], id="every bullet"),
         pytest.param(criterion("a", "x", "y"), trust("x"), ["1 of 2 bullets"], id="one bullet"),

@@ -11,6 +11,7 @@ from evals_app.engine.statistics.comparison import CaseOutcome, match_cases
 from evals_app.engine.statistics.retest import Finding
 from evals_app.engine.verdicts.gates import GateResult
 from evals_app.engine.verdicts.release_check import (
+    ComparedJudge,
     ReasonKind,
     ReleaseCheck,
     ReleaseFacts,
@@ -50,6 +51,10 @@ def cases(text: str) -> dict[str, CaseOutcome]:
 def check(base: str, head: str, **facts: Any) -> ReleaseCheck:
     pairs = tuple(match_cases(*(cases(run) if run else {} for run in (base, head))))
     return check_release(ReleaseFacts(pairs=pairs, has_base=bool(base), **facts))
+
+
+def judges(*agreements: Agreement, least: float | None = None) -> tuple[ComparedJudge, ...]:
+    return tuple(ComparedJudge("0", "Is polite", agreement, least) for agreement in agreements)
 
 
 @pytest.mark.parametrize(
@@ -156,9 +161,30 @@ def check(base: str, head: str, **facts: Any) -> ReleaseCheck:
         pytest.param(
             "a 1/1",
             "a 1/1",
-            {"agreement": Agreement(both_passed=19, only_people_passed=8, both_failed=3)},
+            {"judges": judges(Agreement(19, 0, 8, 3))},
             ("not_yet", "judge_not_trusted", 22, 3),
             id="judge not trusted",
+        ),
+        pytest.param(
+            "a 1/1",
+            "a 1/1",
+            {"judges": judges(Agreement(28, 4, 2, 6), Agreement(38, 2), Agreement(19, 0, 8, 3))},
+            ("not_yet", "judge_not_trusted", 22, 3),
+            id="one of three judges, the worst is named",
+        ),
+        pytest.param(
+            "a 1/1",
+            "a 1/1",
+            {"judges": judges(Agreement(28, 4, 2, 6), least=0.9)},
+            ("not_yet", "judge_not_trusted", 34, 3),
+            id="a judge that agrees less often than the suite asks",
+        ),
+        pytest.param(
+            "a 1/1",
+            "a 1/1",
+            {"judges": judges(Agreement(28, 4, 2, 6), Agreement(20), Agreement(3, 9))},
+            ("yes", "none_worse", 1, 0),
+            id="judges that may decide, or of which too little is known",
         ),
         pytest.param(
             "a 1/1",

@@ -43,9 +43,10 @@ def yardstick_of(grade: GradeResult) -> Yardstick:
 
 
 def agree(yardstick: Yardstick, same: int, other: int = 0) -> None:
-    """Label answers that the judge failed."""
+    """Label answers: with `same`, in turn failed and passed by both; others only the judge failed."""
     for number in range(same + other):
-        label(yardstick, person=number >= same, judge=False)
+        passed = number % 2 == 1 and number < same
+        label(yardstick, person=passed or number >= same, judge=passed)
 
 
 def test_without_the_gate_a_judge_decides() -> None:
@@ -83,6 +84,15 @@ def test_a_judge_must_agree_as_often_as_the_suite_asks(same: int, other: int, ve
     agree(yardstick_of(grade), same, other)
 
     assert finished(suite).verdict == verdict
+
+
+def test_a_judge_that_always_says_the_same_decides_nothing_however_often_it_agrees() -> None:
+    suite = with_judge(judged_suite(), "Is kind")
+    (grade,) = judged_grades(finished(suite))
+    for number in range(20):
+        label(yardstick_of(grade), person=number < 4, judge=False)
+
+    assert finished(suite).verdict == "passed"
 
 
 def test_a_reworded_criterion_only_informs_again() -> None:
