@@ -157,17 +157,14 @@ def read_files(
     """Read files into specs; `known` is what exists already and may be referred to.
 
     Files that a file names are among `files`, or `find` finds them by their path, and `find_paths`
-    those that match a pattern. `agent` is the slug of the agent for foreign files that name none;
-    `environment` fills in `${NAME}` in dialects that know it: empty, unless the person who imports
-    may see it. `root` is the folder, as a whole path, in which the paths of the files begin.
-    `tables` is what they chose for tables. With `as_one_suite` all suites that test one agent become
-    one, with a case for each. `seen` collects what is read of tables, even if there are errors.
+    those that match a pattern. With `as_one_suite` all suites that test one agent become one, with a
+    case for each. `seen` collects what is read of tables, even if there are errors. The others are
+    what a `ReaderContext` has.
 
     Raises:
         FormatError: with every problem of every file.
     """
-    known = known or ExistingObjects()
-    seen = seen or TablesRead()
+    known, seen = known or ExistingObjects(), seen or TablesRead()
     seen.clear()
     problems: list[Problem] = []
     unread: dict[Kind, list[str]] = {}
@@ -175,42 +172,59 @@ def read_files(
     attached = AttachedFiles(given, find, find_paths, known.size_of)
     evals = [file for file in files if not is_sidecar(file.path)]
     read = _classify(evals, dialect, problems, unread)
-    seen.tables |= {
-        file.document.path: file.document for file in read if is_spreadsheet(file.document.path)
-    }
-    around = ReaderContext(
-        attached,
-        agent,
-        environment,
-        agents=frozenset({*known.agents, *_slugs(read, "agent"), *unread.get("agent", ())}),
-        providers=frozenset({*known.providers, *_slugs(read, "provider")}),
-        fixtures={file.document.path: file.slug for file in read if file.kind == "fixture"},
-        fixtures_of=lambda suite: known.chosen(suite).get("fixtures", ()),
-        root=root,
-        tables=tables,
-        seen=seen,
-    )
-    drafts, wrong = with_sidecars(
-        list(_limit_drafts(_drafts(read, around))),
-        [file.path for file in files],
-        {problem.path for problem in problems},
-        attached,
-    )
-    problems += wrong
-    drafts = list(map(attached.attach, drafts))
-    # What another file names is a part of that, even if it looks like an eval file.
-    drafts = [draft for draft in drafts if draft.document.path not in attached.claimed]
-    seen.leave_out(attached.claimed)
-    if as_one_suite:
-        drafts = joined_suites(drafts, around)
+    documents = (file.document for file in read)
+    seen.tables |= {item.path: item for item in documents if is_spreadsheet(item.path)}
+    around = ReaderContext(attached, agent, environment, root=root, tables=tables, seen=seen)
+    around = _knowing(around, read, known, unread)
+    drafts = _whole_drafts(read, [file.path for file in files], around, problems)
+    drafts = joined_suites(drafts, around) if as_one_suite else drafts
     drafts = [with_choices(draft, known.chosen) for draft in drafts]
-    problems = [problem for problem in problems if problem.path not in attached.claimed]
     types, compared = _compare(drafts, known, unread)
     problems = list(dict.fromkeys([*problems, *compared]))  # several suites may read one file
     if any(problem.level == "error" for problem in problems):
         raise FormatError(problems)
-    if not known.only_reads:
-        drafts = list(map(as_informational, drafts))
+    drafts = drafts if known.only_reads else list(map(as_informational, drafts))
+    return _outcome(drafts, types, problems, attached)
+
+
+def _whole_drafts(
+    read: Sequence[_File], paths: Sequence[str], around: ReaderContext, problems: list[Problem]
+) -> list[Draft]:
+    """Return the drafts of all files, with what is written or shown beside them.
+
+    What another file names is a part of that, even if it looks like an eval file.
+    """
+    attached, wrong = around.attached, {problem.path for problem in problems}
+    drafts, more = with_sidecars(list(_limit_drafts(_drafts(read, around))), paths, wrong, attached)
+    drafts = list(map(attached.attach, drafts))
+    around.seen.leave_out(attached.claimed)
+    problems[:] = [item for item in [*problems, *more] if item.path not in attached.claimed]
+    return [draft for draft in drafts if draft.document.path not in attached.claimed]
+
+
+def _knowing(
+    around: ReaderContext,
+    read: Sequence[_File],
+    known: ExistingObjects,
+    unread: Mapping[Kind, Sequence[str]],
+) -> ReaderContext:
+    """Return what readers may look at, with what exists or is described in other files."""
+    return replace(
+        around,
+        agents=frozenset({*known.agents, *_slugs(read, "agent"), *unread.get("agent", ())}),
+        providers=frozenset({*known.providers, *_slugs(read, "provider")}),
+        fixtures={file.document.path: file.slug for file in read if file.kind == "fixture"},
+        fixtures_of=lambda suite: known.chosen(suite).get("fixtures", ()),
+    )
+
+
+def _outcome(
+    drafts: Sequence[Draft],
+    types: Iterable[DeclaredType],
+    problems: Sequence[Problem],
+    attached: AttachedFiles,
+) -> Imported:
+    """Return what drafts describe, and what else was found, by its level."""
 
     def of_level(level: Level) -> list[Problem]:
         return in_order(problem for problem in problems if problem.level == level)
@@ -271,12 +285,7 @@ def _classify(
             continue
         kind = kind_of(file.path, document.data)
         if kind is None:
-            keys = list(document.data) if isinstance(document.data, dict) else []
-            found = f"Found the keys {cut_middle(', '.join(map(str, keys)))}, which do not say what it is."
-            message = (
-                f"This is not an eval file. {EXPECTED}. {found if keys else 'It has no keys.'}"
-            )
-            problems.append(document.problem((), message))
+            problems.append(_unknown(document))
             continue
         by_content = "struere" if is_struere_suite(file.path, document.data) else "native"
         read.append(_File(document, kind, ours or by_content if kind == "suite" else "native"))
@@ -287,6 +296,13 @@ def _classify(
         )
         problems += [file.document.problem((), message, value="") for file in read]
     return [_resolve_dialect(file, read, ours) for file in read]
+
+
+def _unknown(document: ParsedFile) -> Problem:
+    keys = list(document.data) if isinstance(document.data, dict) else []
+    found = f"Found the keys {cut_middle(', '.join(map(str, keys)))}, which do not say what it is."
+    message = f"This is not an eval file. {EXPECTED}. {found if keys else 'It has no keys.'}"
+    return document.problem((), message)
 
 
 def _note_unread(

@@ -1,6 +1,7 @@
 """Import files and folders, for every command that reads some."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def import_paths(
     tables = table_choices_of(options)
     files = read_paths(paths)
     beside = SiblingFiles.of(map(Path, [*paths, *(file.path for file in files)]))
-    try:
+    with _refusals_in_words(command):
         return import_files(
             files,
             dry_run=dry_run,
@@ -108,6 +109,12 @@ def import_paths(
             approve=_approve_losses if accepts_losses else _require_all_checks,
             rights=rights,
         )
+
+
+@contextmanager
+def _refusals_in_words(command: BaseCommand) -> Iterator[None]:
+    try:
+        yield
     except LostChecksError as error:
         tell_report(command, error.report)
         raise usage_error(f"{error}, so nothing was imported and nothing ran. {_LOST}") from error

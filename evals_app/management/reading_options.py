@@ -52,6 +52,12 @@ def add_reading_options(parser: ArgumentParser, *, saves: bool = True) -> None:
         action="store_true",
         help="Read all evals that test one agent as the cases of one suite.",
     )
+    _add_options_of_tables(parser)
+    _add_variables(parser)
+
+
+def _add_options_of_tables(parser: ArgumentParser) -> None:
+    add = parser.add_argument
     add(
         "--ignore-column",
         action="append",
@@ -76,6 +82,10 @@ def add_reading_options(parser: ArgumentParser, *, saves: bool = True) -> None:
         "kind, such as sentence=contains. May be repeated.",
     )
     add("--header-row", type=int, metavar="N", help="The row of a spreadsheet with its headers.")
+
+
+def _add_variables(parser: ArgumentParser) -> None:
+    add = parser.add_argument
     add(
         "--var",
         action="append",

@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.core.exceptions import PermissionDenied
 
 from evals_app import __version__
-from evals_app.mcp.guide import resources
+from evals_app.mcp.guide import Resource, resources
 from evals_app.mcp.table import INSTRUCTIONS, TOOLS
 from evals_app.mcp.tool import Caller, Operation, call_tool
 from fixtures_app.ground.words import near
@@ -48,27 +48,13 @@ def make_server(who: Callable[[], Caller]) -> "Server[Any]":
         return types.CallToolResult(content=[text], is_error=answer.is_error)  # type: ignore[no-any-return]
 
     async def list_resources(_context: object, _params: object) -> "mcp_types.ListResourcesResult":
-        listed = [
-            types.Resource(
-                uri=resource.uri,
-                name=resource.name,
-                title=resource.title,
-                mime_type=resource.media_type,
-            )
-            for resource in resources().values()
-        ]
+        listed = list(map(_describe_resource, resources().values()))
         return types.ListResourcesResult(resources=listed)  # type: ignore[no-any-return]
 
     async def read_resource(
         _context: object, params: "mcp_types.ReadResourceRequestParams"
     ) -> "mcp_types.ReadResourceResult":
-        uri = str(params.uri)
-        resource = resources().get(uri)
-        if resource is None:
-            from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - an extra
-
-            message = f"There is no resource {uri!r}.{near(uri, resources())}"
-            raise MCPError(types.INVALID_PARAMS, message)
+        resource = _find_resource(str(params.uri))
         content = types.TextResourceContents(
             uri=resource.uri, mime_type=resource.media_type, text=resource.read()
         )
@@ -85,6 +71,27 @@ def make_server(who: Callable[[], Caller]) -> "Server[Any]":
         on_read_resource=read_resource,
     )
     return server
+
+
+def _describe_resource(resource: Resource) -> "mcp_types.Resource":
+    import mcp_types as types  # noqa: PLC0415 - an extra
+
+    return types.Resource(
+        uri=resource.uri,
+        name=resource.name,
+        title=resource.title,
+        mime_type=resource.media_type,
+    )
+
+
+def _find_resource(uri: str) -> Resource:
+    found = resources().get(uri)
+    if found is None:
+        from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - an extra
+        from mcp_types import INVALID_PARAMS  # noqa: PLC0415 - an extra
+
+        raise MCPError(INVALID_PARAMS, f"There is no resource {uri!r}.{near(uri, resources())}")
+    return found
 
 
 async def serve_streams(who: Callable[[], Caller]) -> None:

@@ -1,6 +1,6 @@
 """The highlights on the page of a suite: four short lists with links."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from evals_app.admin.history.case_history import history_url
@@ -48,16 +48,6 @@ def highlight_lists(suite: Suite) -> list[NamedList]:
     if noted is None:
         return []
     span, flaky_span = span_text(noted.span), span_text(noted.flaky_span)
-
-    def lines(
-        costly: Iterable[Costly], text: Callable[[float], str], link: str
-    ) -> Iterator[Highlight]:
-        for case in costly:
-            words = f"{text(case.average)} on average, at most {text(case.highest)}"
-            yield Highlight(
-                case.name, history_url(suite.slug, case.name), words, case.execution, link
-            )
-
     return [
         NamedList(
             "flaky",
@@ -65,10 +55,7 @@ def highlight_lists(suite: Suite) -> list[NamedList]:
             flaky_span,
             "Their verdict comes and goes, or their trials disagree, though the case is the same. Give"
             " them more trials, or make their checks less strict about wording.",
-            tuple(
-                Highlight(case.name, history_url(suite.slug, case.name), _flakiness(case))
-                for case in noted.flaky
-            ),
+            tuple(_flaky(case, suite) for case in noted.flaky),
             "No case is flaky.",
         ),
         NamedList(
@@ -86,7 +73,7 @@ def highlight_lists(suite: Suite) -> list[NamedList]:
             "Slowest cases",
             span,
             "The agent's own time in a conversation, all turns.",
-            tuple(lines(noted.slowest, duration, "Longest conversation")),
+            tuple(_costly(case, suite, duration, "Longest conversation") for case in noted.slowest),
             "No conversation took longer than a millisecond, or no time is known.",
         ),
         NamedList(
@@ -94,7 +81,10 @@ def highlight_lists(suite: Suite) -> list[NamedList]:
             "Most expensive cases",
             span,
             "What the agent's model calls cost in a conversation, without judges.",
-            tuple(lines(noted.costliest, usd_text, "Most expensive conversation")),
+            tuple(
+                _costly(case, suite, usd_text, "Most expensive conversation")
+                for case in noted.costliest
+            ),
             "No costs are known: no model was called, or it has no price.",
         ),
     ]
@@ -110,13 +100,19 @@ def span_text(span: RunSpan) -> str:
     return f"The last {runs} whole runs." if runs > 1 else "The last whole run."
 
 
-def _flakiness(case: FlakyCase) -> str:
+def _flaky(case: FlakyCase, suite: Suite) -> Highlight:
     parts = [f"passed in {case.passed} of {plural(case.runs, 'run')}"]
     if case.changes:
         parts.append(f"its verdict changed {plural(case.changes, 'time')}")
     if case.mixed:
         parts.append(f"its trials disagreed in {plural(case.mixed, 'run')}")
-    return ", ".join(parts)
+    return Highlight(case.name, history_url(suite.slug, case.name), ", ".join(parts))
+
+
+def _costly(case: Costly, suite: Suite, text: Callable[[float], str], link: str) -> Highlight:
+    words = f"{text(case.average)} on average, at most {text(case.highest)}"
+    url = history_url(suite.slug, case.name)
+    return Highlight(case.name, url, words, case.execution, link)
 
 
 def _sure(check: SureCheck, suite: Suite) -> Highlight:

@@ -141,23 +141,16 @@ def preview(
     """Return the outcome of a dry run, with lines of the uploaded files and what was `seen` of tables."""
     seen = seen or TablesRead()
     quotes = _Quotes(contents, seen.tables)
-    changes: list[ObjectChange] = []
-    if isinstance(outcome, FormatError):
-        problems = outcome.problems
-    else:
-        problems = [*outcome.guesses, *outcome.warnings, *outcome.losses]
-        changes = outcome.changes
+    changes = [] if isinstance(outcome, FormatError) else outcome.changes
     sheets = [map_sheet(item) for item in seen.sheets[:MAX_SHEETS]]
     shown = {sheet.path for sheet in sheets}
     problems = [
-        item for item in problems if not (isinstance(item, AnswerGuess) and item.path in shown)
+        item
+        for item in _problems_of(outcome)
+        if not (isinstance(item, AnswerGuess) and item.path in shown)
     ]
-    unassigned = [problem for problem in problems if isinstance(problem, NoAgent)]
-    unknown = [problem for problem in problems if isinstance(problem, UnknownColumn)]
-    ignored = [problem for problem in problems if isinstance(problem, IgnoredColumn)]
-    others = [
-        item for item in problems if not isinstance(item, NoAgent | UnknownColumn | IgnoredColumn)
-    ]
+    apart = (NoAgent, UnknownColumn, IgnoredColumn)
+    others = [item for item in problems if not isinstance(item, apart)]
 
     def remarks(level: Level) -> ProblemsByFile:
         return quotes.remarks([problem for problem in others if problem.level == level])
@@ -172,12 +165,12 @@ def preview(
         warnings=remarks("warning"),
         losses=remarks("loss"),
         lost_checks=_lost_checks(outcome),
-        unknown=unknown,
+        unknown=[problem for problem in problems if isinstance(problem, UnknownColumn)],
         sheets=sheets,
         answers=[problem for problem in problems if isinstance(problem, AnswerGuess)],
         guesses=remarks("guess"),
-        ignored=ignored,
-        unassigned=list(dict.fromkeys(problem.path for problem in unassigned)),
+        ignored=[problem for problem in problems if isinstance(problem, IgnoredColumn)],
+        unassigned=_paths_without_agent(problems),
         objects=count_by_kind([*created, *updated]),
         counts=[f"{word}: {count_by_kind(group)}" for word, group in counts.items() if group],
         created=list(map(ObjectPreview, created[:MAX_WRITTEN])),
@@ -189,6 +182,16 @@ def preview(
         edited=[change for change in changes if change.overwrites],
         unchecked=[change for change in changes if change.checks_nothing],
     )
+
+
+def _problems_of(outcome: ImportReport | FormatError) -> list[Problem]:
+    if isinstance(outcome, FormatError):
+        return outcome.problems
+    return [*outcome.guesses, *outcome.warnings, *outcome.losses]
+
+
+def _paths_without_agent(problems: Iterable[Problem]) -> list[str]:
+    return list(dict.fromkeys(item.path for item in problems if isinstance(item, NoAgent)))
 
 
 def _lost_checks(outcome: ImportReport | FormatError) -> str:

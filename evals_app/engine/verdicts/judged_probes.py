@@ -6,7 +6,7 @@ message say which answer its rule has; a judge makes nothing of them.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evals_app.engine.specs.agent_spec import AgentSpec, ScriptedAgent
@@ -84,8 +84,21 @@ def plan_judging(
             about[name] = (loc, probe.name)
     if not cases:
         return None
+    judge_model = judge or judges.of(suite.judge_model)
+    whole = _suite_of(cases, suite).model_copy(update={"judge_model": judge_model})
+    written = {
+        "agent": agent.agent if agent else suite.agent,
+        "slug": whole.slug,
+        "driver": "scripted",
+        "rules": rules,
+    }
+    return JudgingPlan(whole, ScriptedAgent.model_validate(written), about)
+
+
+def _suite_of(cases: Sequence[CaseSpec], suite: SuiteSpec) -> SuiteSpec:
+    """Return a suite of these cases alone, for an agent of the same slug."""
     slug = f"can-fail-{suite.slug}"[:_SLUG_CHARS].rstrip("-")
-    whole = suite.model_copy(
+    return suite.model_copy(
         update={
             "suite": f"Can this test fail? {suite.suite}"[:200],
             "slug": slug,
@@ -99,17 +112,9 @@ def plan_judging(
             "gates": GatesSpec(),
             "run_rule": "all_cases",
             "pass_rule": "all",
-            "judge_model": judge or judges.of(suite.judge_model),
-            "cases": cases,
+            "cases": list(cases),
         }
     )
-    written = {
-        "agent": agent.agent if agent else suite.agent,
-        "slug": slug,
-        "driver": "scripted",
-        "rules": rules,
-    }
-    return JudgingPlan(whole, ScriptedAgent.model_validate(written), about)
 
 
 def with_judged(

@@ -122,35 +122,25 @@ def import_files(
     reports of dry runs: one of them must still be current. Edits since the last import, and suites
     from another file, are replaced only with `replace`. Suites in which no case checks anything are
     written only with `accept_no_checks`. `edit` means that this is itself an edit, which may leave
-    a suite without checks, and is its text in the history. `rights` are those of the user, and are checked before
-    anything is read; no message reveals what they may not see. `approve` is called with the report
-    before anything is saved, and may raise an error: nothing that is stored has changed when it is
-    saved. `written` is called in the transaction that has saved it.
-
-    Everything is read, compared and prepared without a transaction. The one that writes begins only
-    if nothing that it was compared with has changed.
+    a suite without checks, and is its text in the history. No message reveals what `rights` do not
+    let the user see. `approve` is called with the report before anything is saved, and may raise an
+    error; `written` in the transaction that has saved it. That begins only if nothing that the
+    import was compared with has changed.
 
     Raises:
-        PermissionDenied: the user may not import this.
-        FormatError: with every problem of every file.
+        PermissionDenied, FormatError: the user may not import this; every problem of every file.
         ChangedSinceError: what is stored is not what it was `before`.
         EditedError: it would replace an edit, or a suite from another file.
         NoChecksError: it would write a suite in which no case checks anything.
     """
     rights.require_some()
     sources = Sources(reading.get("root", ""), prune, [file.path for file in files])
+    prepare = functools.partial(
+        _Prepared, sources=sources, rights=rights, is_edit=bool(edit), in_detail=dry_run
+    )
     with _storing_errors_explained(), importing_within(_CODE_S):
         while True:
-            known = _existing_objects(rights)
-            chosen = _stored_choices()
-            imported = _read(files, known, rights, reading, chosen)
-            with one_moment():
-                state = _state(imported)
-                if _existing_objects(rights) != known or _has_changed(imported, chosen):
-                    continue
-                prepared = _Prepared(
-                    imported, sources, rights, is_edit=bool(edit), in_detail=dry_run
-                )
+            prepared, state = _at_one_moment(files, rights, reading, prepare)
             report = prepared.report
             rights.require(report.changes)
             approve(report)
@@ -158,13 +148,32 @@ def import_files(
                 raise ChangedSinceError
             if dry_run:
                 return report
-            if report.replacing_edits and not replace:
-                raise EditedError(report.replacing_edits)
-            if report.without_checks and not (accept_no_checks or edit):
-                raise NoChecksError(report)
-            note = edit or _IMPORTED
-            if prepared.save(unless_changed_from=state, note=note, written=written):
+            _require_intent(report, replaces=replace, is_checked=not (accept_no_checks or edit))
+            if prepared.save(unless_changed_from=state, note=edit or _IMPORTED, written=written):
                 return report
+
+
+def _at_one_moment(
+    files: Sequence[SourceFile | SourceData],
+    rights: Rights,
+    reading: ReadOptions,
+    prepare: Callable[[Imported], "_Prepared"],
+) -> tuple["_Prepared", object]:
+    """Read files and prepare their import; return also the state that it was compared with."""
+    while True:
+        known, chosen = _existing_objects(rights), _stored_choices()
+        imported = _read(files, known, rights, reading, chosen)
+        with one_moment():
+            state = _state(imported)
+            if _existing_objects(rights) == known and not _has_changed(imported, chosen):
+                return prepare(imported), state
+
+
+def _require_intent(report: ImportReport, *, replaces: bool, is_checked: bool) -> None:
+    if report.replacing_edits and not replaces:
+        raise EditedError(report.replacing_edits)
+    if report.without_checks and is_checked:
+        raise NoChecksError(report)
 
 
 def read_case(suite: Suite, data: object, *, rights: Rights) -> tuple[SuiteSpec, list[Problem]]:
