@@ -8,6 +8,7 @@ from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.foreign.draft import KINDS, Kind
 from evals_app.formats.foreign.sidecar import is_sidecar, sidecars_among
 from evals_app.formats.foreign.words import record_places
+from evals_app.formats.tables import SPREADSHEETS
 
 # What to send instead of a table that is not read here.
 _INSTEAD = {
@@ -19,11 +20,9 @@ _INSTEAD = {
     ".xlsb": "This is a binary workbook. Open it in Excel and save it as “Excel Workbook (.xlsx)”.",
     ".ods": "This is a workbook of LibreOffice. Open it there and save it as “Excel 2007-365 (.xlsx)”.",
     ".numbers": "This is a workbook of Numbers. Open it there, choose File > Export To > Excel.",
-    ".tsv": "This looks like a table. Rename it to end in .csv. Tabs between the cells are fine.",
 }
 _NATIVE, _STRUERE = DIALECTS["native"], DIALECTS["struere"]
-_SPREADSHEETS = (".csv", ".xlsx")
-_TABLES = (*_SPREADSHEETS, ".jsonl", ".parquet")
+_TABLES = (*SPREADSHEETS, ".jsonl", ".parquet")
 # Whole names that other systems give their files.
 _NAMED = {
     file: dialect for dialect in DIALECTS.values() for file in dialect.files if "*" not in file
@@ -38,7 +37,7 @@ def _expectation() -> str:
     )
     return (
         "Expected *.suite.yaml, *.agent.yaml, *.fixture.yaml or *.provider.yaml, a table (*.csv, "
-        f"*.xlsx, *.jsonl, *.parquet), or a project of {', '.join(first)} or {last}"
+        f"*.tsv, *.xlsx, *.jsonl, *.parquet), or a project of {', '.join(first)} or {last}"
     )
 
 
@@ -79,11 +78,6 @@ def is_json(path: str) -> bool:
 def is_table(path: str) -> bool:
     """Whether a file is a table, by its name: a spreadsheet, or rows of JSON."""
     return path.lower().endswith(_TABLES)
-
-
-def is_spreadsheet(path: str) -> bool:
-    """Whether a file is a table with cells, by its name."""
-    return path.lower().endswith(_SPREADSHEETS)
 
 
 def instead_of(path: str) -> str:

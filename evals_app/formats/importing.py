@@ -31,7 +31,6 @@ from evals_app.formats.detect import (
     instead_of,
     is_json,
     is_readable,
-    is_spreadsheet,
     kind_of,
 )
 from evals_app.formats.dialects import DIALECTS
@@ -72,6 +71,7 @@ from evals_app.formats.reading.toml_source import read_toml
 from evals_app.formats.reading.yaml_source import read_yaml
 from evals_app.formats.struere import is_suite as is_struere_suite
 from evals_app.formats.struere import may_be_fixture, share_project
+from evals_app.formats.tables import is_spreadsheet
 from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 

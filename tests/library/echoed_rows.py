@@ -281,4 +281,55 @@ FILES = (
         checks=("llm_judge", "llm_judge"),
         path="evals/evals.json",
     ),
+    Echoed(
+        "pairs of what the user and the assistant say",
+        '{"turns": [{"user": "Hi", "assistant": "Hi"}, {"user": "It is late", "assistant": "soon"}]}\n'
+        '{"user": "It is open", "assistant": "open"}',
+        ("failed", "passed"),
+        said=("[0].turns",),
+    ),
+    Echoed(
+        "messages of LangChain, in each of their forms",
+        '{"messages": [{"type": "human", "content": "Rome"}, {"type": "ai", "content": "Rome"}]}\n'
+        '{"messages": [{"type": "human", "data": {"content": "Rome"}}, '
+        '{"type": "ai", "data": {"content": "Oslo"}}]}\n'
+        '{"input": [{"lc": 1, "type": "constructor", "id": ["langchain", "HumanMessage"], '
+        '"kwargs": {"content": "Rome"}}], "outputs": {"messages": [{"type": "ai", "content": "Rome"}]}}',
+        ("passed", "failed", "passed"),
+    ),
+    Echoed(
+        "questions in paragraphs in articles, as SQuAD has them",
+        '{"data": [{"title": "Oslo", "paragraphs": [{"context": "Oslo is a city.", "qas": ['
+        '{"id": "a", "question": "Is it Oslo?", "answers": [{"text": "Oslo", "answer_start": 0}]}, '
+        '{"id": "b", "question": "Is it far?", "answers": [{"text": "Rome", "answer_start": 3}, '
+        '{"text": "Bergen", "answer_start": 9}]}]}]}]}',
+        ("passed", "failed"),
+        path="squad.json",
+        words=("param:context",),
+    ),
+    Echoed(
+        "questions that their passage does not answer",
+        '{"question": "Who?", "answers": [], "is_impossible": true}',
+        checks=("llm_judge",),
+        said=("[0].is_impossible",),
+    ),
+    Echoed(
+        "cells with tabs between them",
+        "question\tanswer\nRome, or so\tRome\nOslo, or so\tBergen\n",
+        ("passed", "failed"),
+        path="cities.tsv",
+    ),
+    Echoed(
+        "letters for yes and no",
+        "question,answer\nYes it is,Y\nYes it is,N\nNo,N\n",
+        ("passed", "failed", "passed"),
+        said=("B2",),
+        path="letters.csv",
+    ),
+    Echoed(
+        "one conversation as a whole file",
+        '[{"role": "user", "content": "Rome"}, {"role": "assistant", "content": "Rome"}]',
+        ("passed",),
+        path="talk.json",
+    ),
 )

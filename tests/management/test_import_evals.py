@@ -71,16 +71,21 @@ def test_a_folder_is_imported_with_everything_below_it(folder: Path) -> None:
     assert again.startswith("Unchanged (7)\n")
 
 
-@pytest.mark.parametrize("name", ["exam.csv", "exam.jsonl"])
-def test_a_folder_of_tables_alone_is_imported(folder: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("exam.csv", "question,answer\nHi,Hello\n"),
+        ("exam.tsv", "question\tanswer\nHi, you\tY\nHo, you\tN\n"),
+        ("exam.jsonl", '{"question": "Hi", "answer": "x"}\n'),
+        ("exam.jsonl", '{"turns": [{"user": "Hi", "assistant": "Hello"}]}\n'),
+        ("exam.jsonl", '{"messages": [{"type": "human", "content": "Hi"}], "answer": "x"}\n'),
+    ],
+    ids=["csv", "tabs", "rows", "pairs", "LangChain"],
+)
+def test_a_folder_of_tables_alone_is_imported(folder: Path, name: str, text: str) -> None:
     run("evals/deep")
     tables = folder.parent / "tables"
     tables.mkdir()
-    text = (
-        "question,answer\nHi,Hello\n"
-        if name.endswith("csv")
-        else '{"question": "Hi", "answer": "x"}\n'
-    )
     (tables / name).write_text(text)
     (tables / "README.md").write_text("Read me.")
 

@@ -10,7 +10,6 @@ from django.utils.text import Truncator
 
 from evals_app.admin.importing.import_changes import ObjectPreview, count_by_kind
 from evals_app.admin.importing.import_forms import AGENT_FIELD
-from evals_app.formats.detect import is_spreadsheet
 from evals_app.formats.foreign.shapes import TablesRead
 from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import (
@@ -22,6 +21,7 @@ from evals_app.formats.reading.problems import (
     is_secret,
 )
 from evals_app.formats.table_mapping import SheetShown, map_sheet
+from evals_app.formats.tables import is_spreadsheet
 from evals_app.formats.tables.chosen import AnswerGuess, IgnoredColumn, UnknownColumn
 from evals_app.formats.tables.reader import read_table
 from evals_app.formats.tables.table import NO_NAME, Table, cell_name
@@ -38,6 +38,7 @@ _CELLS = 7  # of a row, around the place
 _CELL_LENGTH = 60
 
 _AGENT_OPTION = re.compile("(?:import_evals )?--agent(?: SLUG)?")
+_OTHER_OPTION = re.compile(r" [^.]*: --map-column [^.]*\.")
 _IN_CELL = re.compile(r"(?:(.*)!)?[A-Z]+\d+")
 _BREAK = re.compile("\r?\n")
 _YAML_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
@@ -74,8 +75,11 @@ class QuotedProblem:
 
     @property
     def message(self) -> str:
-        """The message, with the field of this page instead of the option of commands."""
-        return _AGENT_OPTION.sub(f"“{AGENT_FIELD}”", self.problem.message)
+        """The message, with the field of this page instead of the option of commands.
+
+        What only commands can choose is left out.
+        """
+        return _OTHER_OPTION.sub("", _AGENT_OPTION.sub(f"“{AGENT_FIELD}”", self.problem.message))
 
 
 @dataclass(frozen=True, slots=True)

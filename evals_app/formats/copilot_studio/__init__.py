@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from evals_app.formats.dialect import Dialect, rows_under
 from evals_app.formats.foreign.words import plain
+from evals_app.formats.tables import is_spreadsheet
 
 METHODS = ("test method type", "testing method")
 ASKED = ("prompt", "question")
@@ -22,7 +23,7 @@ def header_row(rows: Sequence[Sequence[str]]) -> int | None:
 
 
 def _is_certain(path: str, data: object) -> bool:
-    if path.lower().endswith((".csv", ".xlsx")):
+    if is_spreadsheet(path):
         sheets = data.values() if isinstance(data, dict) else ()
         return any(header_row(rows) is not None for rows in sheets)
     items = [item for item in rows_under(data, "items") if {"prompt", "turns"} & item.keys()]

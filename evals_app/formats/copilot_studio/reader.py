@@ -8,6 +8,7 @@ from evals_app.formats.foreign.draft import Draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
 from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.reading.parsed_file import ParsedFile
+from evals_app.formats.tables import is_spreadsheet
 
 __all__ = ["read"]
 
@@ -15,6 +16,6 @@ __all__ = ["read"]
 def read(documents: Sequence[ParsedFile], around: ReaderContext) -> Iterator[Draft]:
     """Read test sets and evaluation documents."""
     for document in documents:
-        is_table = document.path.lower().endswith((".csv", ".xlsx"))
+        is_table = is_spreadsheet(document.path)
         read_one = read_test_set if is_table else read_document
         yield from read_one(ForeignFile(document, around))

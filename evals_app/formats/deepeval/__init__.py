@@ -5,6 +5,7 @@ from typing import Any
 
 from evals_app.formats.dialect import Dialect, rows_under
 from evals_app.formats.foreign.words import plain
+from evals_app.formats.tables import is_spreadsheet
 
 LISTS = ("goldens", "conversational_goldens", "conversationalGoldens")
 # Beside `input`, and beside `scenario`: other data sets do not have these.
@@ -37,7 +38,7 @@ def results_in(data: Any) -> bool:
 
 
 def _is_certain(path: str, data: Any) -> bool:
-    if path.lower().endswith((".csv", ".xlsx")):
+    if is_spreadsheet(path):
         sheets = data.values() if isinstance(data, dict) else ()
         return any(are_goldens(row) for rows in sheets for row in rows[:1])
     lists = [data] if isinstance(data, list) else []

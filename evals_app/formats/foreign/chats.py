@@ -10,6 +10,15 @@ from evals_app.formats.reading.problems import Json
 _SYSTEM = ("system", "developer")
 _USER = ("user", "human")
 _AGENT = ("assistant", "ai", "model", "gpt", "bot")
+_ROLES = frozenset({*_SYSTEM, *_USER, *_AGENT, "tool", "function"})
+_OF_PAIRS = frozenset({*_USER, *_AGENT, "id", "turn", "turn_id", "index", "timestamp"})
+_UNKNOWN: Json = {"role": "", "content": None, "tool_calls": None}
+_OF_LANGCHAIN = {
+    **dict.fromkeys(("human", "HumanMessage"), "user"),
+    **dict.fromkeys(("ai", "AIMessage"), "assistant"),
+    **dict.fromkeys(("system", "SystemMessage"), "system"),
+    **dict.fromkeys(("tool", "ToolMessage", "function", "FunctionMessage"), "tool"),
+}
 _JOINED = "Consecutive messages of the same side are sent as one."
 _BEGINS = "A conversation begins with the user, so the agent's first message is left out."
 _TOOLS = "Tool calls and their results among earlier messages are left out."
@@ -54,26 +63,81 @@ def own_prompt(agent: str | None) -> str:
 
 
 def is_chat(value: Any) -> bool:
-    """Whether a value is a list of messages: each with a role and what it says."""
-    return bool(isinstance(value, list) and value) and all(
-        isinstance(item, dict) and isinstance(item.get("role", item.get("from")), str)
-        for item in value
+    """Whether a value is a list of messages.
+
+    They are written as `{role, content}`, as `{from, value}`, as LangChain writes them, or as
+    `{user, assistant}`, which are two.
+    """
+    if not isinstance(value, list) or not value:
+        return False
+    pairs = [item for item in value if isinstance(item, dict) and _is_pair(item)]
+    return all(isinstance(item, dict) and _read_message(item) for item in value) and (
+        not pairs or any(len(_read_message(item)) > 1 for item in pairs)
     )
 
 
-def read_chat(messages: Sequence[Json]) -> Chat | None:
+def is_conversation(data: Any) -> bool:
+    """Whether data is the messages of one conversation, and no list of records that have a role."""
+    return is_chat(data) and not any(
+        _is_pair(item)
+        or message["role"] not in _ROLES
+        or message["content"] is None is message["tool_calls"]
+        for item in data
+        for message in _read_message(item)
+    )
+
+
+def _is_pair(item: Json) -> bool:
+    return item.keys() <= _OF_PAIRS
+
+
+def _messages(written: Sequence[Any]) -> list[Json]:
+    """Return messages, each with its role and what it says."""
+    items = (item for item in written if isinstance(item, dict))
+    return [message for item in items for message in _read_message(item) or [_UNKNOWN]]
+
+
+def _read_message(item: Json) -> list[Json]:
+    role = item.get("role", item.get("from"))
+    if isinstance(role, str):
+        content, calls = item.get("content", item.get("value")), item.get("tool_calls")
+        return [{"role": role.strip().lower(), "content": content, "tool_calls": calls}]
+    if message := _of_langchain(item):
+        return [message]
+    spoken = {key: text for key, text in item.items() if key in _USER + _AGENT and text}
+    if not _is_pair(item) or not all(isinstance(text, str) for text in spoken.values()):
+        return []
+    sides = sorted(spoken, key=_AGENT.__contains__)  # the user speaks first
+    return [{"role": key, "content": spoken[key], "tool_calls": None} for key in sides]
+
+
+def _of_langchain(item: Json) -> Json | None:
+    """Return a message of LangChain: as its objects are shown, as dictionaries, or as they are stored."""
+    kind, data = item.get("type"), item.get("data", item)
+    if kind == "constructor" and isinstance(item.get("id"), list) and item["id"]:
+        kind, data = item["id"][-1], item.get("kwargs")
+    role = _OF_LANGCHAIN.get(kind.removesuffix("Chunk")) if isinstance(kind, str) else None
+    if role is None or not isinstance(data, dict) or "content" not in data:
+        return None
+    more = data.get("additional_kwargs")
+    calls = data.get("tool_calls") or (more.get("tool_calls") if isinstance(more, dict) else None)
+    return {"role": role, "content": data["content"], "tool_calls": calls}
+
+
+def read_chat(written: Sequence[Any]) -> Chat | None:
     """Read a list of messages (see `is_chat`); None if nothing is asked in it."""
+    messages = _messages(written)
     remarks: dict[str, None] = {}
     system: list[str] = []
     spoken: list[Json] = []
     last = max((n for n, message in enumerate(messages) if _is_user(message)), default=-1)
     for n, message in enumerate(messages):
         asked = n < last  # what comes later is what is expected
-        role = str(message.get("role", message.get("from"))).strip().lower()
-        text, is_all = content_text(message.get("content", message.get("value")))
+        role = message["role"]
+        text, is_all = content_text(message["content"])
         if not is_all:
             remarks[_NOT_TEXT] = None
-        if not (role in _SYSTEM + _USER or role in _AGENT) or (message.get("tool_calls") and asked):
+        if not (role in _SYSTEM + _USER or role in _AGENT) or (message["tool_calls"] and asked):
             remarks[_TOOLS] = None
         if not text.strip():
             continue
@@ -95,13 +159,13 @@ def read_chat(messages: Sequence[Json]) -> Chat | None:
     return Chat("\n\n".join(system), history, final["content"], answer, tuple(remarks), calls)
 
 
-def read_turns(messages: Sequence[Json]) -> list[Chat]:
+def read_turns(written: Sequence[Any]) -> list[Chat]:
     """Read a list of messages as a conversation: a chat for each user message, without history."""
     turns: list[list[Json]] = []
     before: list[Json] = []
+    messages = _messages(written)
     for message in messages:
-        role = str(message.get("role", message.get("from"))).strip().lower()
-        if role in _USER and not (turns and _is_user(turns[-1][-1])):
+        if _is_user(message) and not (turns and _is_user(turns[-1][-1])):
             turns.append([])
         (turns[-1] if turns else before).append(message)
     if not turns:
@@ -111,21 +175,20 @@ def read_turns(messages: Sequence[Json]) -> list[Chat]:
 
 
 def _is_user(message: Json) -> bool:
-    return str(message.get("role", message.get("from"))).strip().lower() in _USER
+    return message["role"] in _USER
 
 
-def last_answer(messages: Sequence[Json]) -> tuple[str | None, list[Json]]:
+def last_answer(written: Sequence[Any]) -> tuple[str | None, list[Json]]:
     """Return what the agent said last in a list of messages, and the tool calls after the last question."""
     text: str | None = None
     calls: list[Json] = []
-    for message in messages:
-        role = str(message.get("role", message.get("from"))).strip().lower()
-        if role in _USER:
+    for message in _messages(written):
+        if _is_user(message):
             text, calls = None, []
-        elif role in _AGENT:
-            said, _ = content_text(message.get("content", message.get("value")))
+        elif message["role"] in _AGENT:
+            said, _ = content_text(message["content"])
             text = said if said.strip() else text
-            calls += [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
+            calls += [call for call in message["tool_calls"] or () if isinstance(call, dict)]
     return text, calls
 
 

@@ -5,11 +5,14 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from evals_app.formats.foreign.chats import is_chat, is_conversation
 from evals_app.formats.reading.problems import Loc
 
 _LOOKED_AT = 10  # rows
 _MAX_LEVELS = 6  # above the rows of a data set
 _WRAPPERS = ("item", "row")
+# Lists of records in records, as SQuAD has questions in paragraphs in articles.
+_NESTED = ("articles", "paragraphs", "qas", "qa pairs")
 _SEPARATORS = re.compile(r"[\W_]+")
 # expectedOutput, as JavaScript programs write it.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -33,7 +36,7 @@ EXPECTED = (
     *("expected answers", "correct answers", "accepted answers", "references", "target"),
     *("output", "outputs", "completion"),
     *("antwort", "erwartet", "erwartete antwort", "musterantwort", "soll antwort", "sollantwort"),
-    *("answer key", "best answer", "reference response"),
+    *("answer key", "best answer", "reference response", "assistant"),
     *("lösung", "respuesta", "respuesta esperada", "esperado", "réponse", "réponse attendue"),
     "attendu",
 )
@@ -86,7 +89,7 @@ CRITERIA = (
     "critères",
 )
 # Of the words for an answer some mean what a model answered once.
-OUTPUTS = ("output", "outputs", "completion")
+OUTPUTS = ("output", "outputs", "completion", "assistant")
 # Beside an output they say that it is the result of an earlier run.
 RESULTS = frozenset(
     {"passed", "pass", "score", "scores", "success", "grade", "verdict", "is correct", "correct"}
@@ -149,11 +152,16 @@ def _record_places(data: object, loc: Loc, levels: int) -> Iterator[tuple[Loc, l
 
 
 def rows_in(data: object) -> list[object]:
-    """Return the rows that some data is: a list, records by name, or lists of the same length."""
+    """Return the rows that some data is: a list, records by name, or lists of the same length.
+
+    One conversation is one row.
+    """
     if isinstance(data, list):
-        return data
+        return [data] if is_conversation(data) else data
     if not isinstance(data, dict) or not data:
         return []
+    if any(plain(key) in MESSAGES and is_conversation(value) for key, value in data.items()):
+        return [data]
     values = list(data.values())
     if len(values) > 1 and all(
         isinstance(value, dict) and _ask_something([value]) for value in values
@@ -165,10 +173,29 @@ def rows_in(data: object) -> list[object]:
     return []
 
 
+def flat_rows(rows: Sequence[object]) -> list[tuple[Loc, object]]:
+    """Return rows with their places in a list; one with a list of rows in it is those, with its keys."""
+    flat: list[tuple[Loc, object]] = []
+    for n, row in enumerate(rows):
+        keys = row if isinstance(row, dict) else {}
+        inner = next((key for key in keys if plain(key) in _NESTED and rows_in(keys[key])), None)
+        if inner is None:
+            flat.append(((n,), row))
+            continue
+        above = {key: value for key, value in keys.items() if key != inner}
+        flat += [
+            ((n, inner, *steps), {**below, **{key: above[key] for key in above.keys() - below}})
+            for steps, below in flat_rows(keys[inner])
+            if isinstance(below, dict)
+        ]
+    return flat
+
+
 def _ask_something(rows: Sequence[object], chosen: Collection[str] = ()) -> bool:
     """Whether one of the first rows has a column of messages."""
     words = {*USER, *MESSAGES, *chosen}
-    records = (row for row in map(record_in, rows[:_LOOKED_AT]) if isinstance(row, dict))
+    flat = (row for _, row in flat_rows(rows[:_LOOKED_AT]))
+    records = (row for row in map(record_in, flat) if isinstance(row, dict))
     return any(plain(key) in words for row in records for key in row)
 
 
@@ -179,6 +206,8 @@ def wrapper_of(row: Any) -> str:
 
 
 def record_in(row: Any) -> object:
-    """Return the record that a row is: `{"item": {...}}`, `{"row_idx": 0, "row": {...}}`."""
+    """Return the record that a row is: `{"item": {...}}`, `{"row_idx": 0, "row": {...}}`, or a chat."""
     wrapper = wrapper_of(row)
+    if is_chat(row):
+        return {CONVERSATIONS[0]: row}
     return row[wrapper] if wrapper else row

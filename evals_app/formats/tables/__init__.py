@@ -1,4 +1,4 @@
-"""Suites as tables: CSV and XLSX, one row for each turn, read and written.
+"""Suites as tables: CSV, TSV and XLSX, one row for each turn, read and written.
 
 `separated`, `workbook` and `workbook_writing` turn files into sheets of texts and back; `columns` knows
 what headers mean, `chosen` what a person chose for them, `guide` what workbooks show about them,
@@ -7,9 +7,11 @@ what headers mean, `chosen` what a person chose for them, `guide` what workbooks
 
 from evals_app.formats.dialect import Dialect
 
+SPREADSHEETS = (".csv", ".tsv", ".xlsx")
+
 DIALECT = Dialect(
     name="table",
-    title="Spreadsheet (.xlsx, .csv) or data set (.jsonl)",
+    title="Spreadsheet (.xlsx, .csv, .tsv) or data set (.jsonl)",
     page="spreadsheets",
     about=(
         "One row for each question, below a header row that names the columns. A question and its "
@@ -31,5 +33,10 @@ Asks for a refund,I want my money back.,,,refund
     names_agent=False,
     package=__name__,
     # In a folder a table may be anything, so its name says that it is a suite.
-    files=("*.suite.csv", "*.suite.xlsx", "*.suite.jsonl"),
+    files=("*.suite.csv", "*.suite.tsv", "*.suite.xlsx", "*.suite.jsonl"),
 )
+
+
+def is_spreadsheet(path: str) -> bool:
+    """Whether a file is a table with cells, by its name."""
+    return path.lower().endswith(SPREADSHEETS)

@@ -56,8 +56,19 @@ _OPPOSITES = (
     ("si", "no"),
 )
 _FLAGS = frozenset(word for pair in _OPPOSITES for word in pair)
-# A data set says true where a person says yes.
-_SAID = {"true": ("yes", "ja", "oui", "sí", "si"), "false": ("no", "nein", "non")}
+# Yes and no as a column of nothing else may write them: Y and N, J and N, T and F.
+_LETTERS = (("y", "n"), ("j", "n"), ("t", "f"))
+_FLAG_LETTERS = frozenset(letter for pair in _LETTERS for letter in pair)
+# A data set says true, or a letter, where a person says yes.
+_SAID = {
+    "true": ("yes", "ja", "oui", "sí", "si"),
+    "false": ("no", "nein", "non"),
+    "y": ("yes",),
+    "j": ("ja",),
+    "n": ("no", "nein"),
+    "t": ("true",),
+    "f": ("false",),
+}
 _UNIT = re.compile(r"(.*\d)\s?([%\u2030\u20ac\u00a3$\u00a5\u00b0].{0,2})", re.DOTALL)
 _ENDS = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\"'\u201d\u2019)]*\s*\Z")
 _SHOULD = re.compile(
@@ -103,7 +114,7 @@ def kind_of(text: str, labels: Iterable[str] = ()) -> AnswerKind:
     """Return what kind of answer a text is; `labels` are those of its column, folded."""
     seen = fold_text(text)
     if seen in labels:
-        return "label"
+        return "yes-no" if _FLAG_LETTERS.issuperset(labels) else "label"
     if _flag_word(text) in _FLAGS:
         return "yes-no"
     if is_number(text):
@@ -145,8 +156,14 @@ def _month(word: str) -> int:
 
 
 def labels_in(answers: Sequence[str]) -> frozenset[str]:
-    """Return the few labels that all answers of a column are; nothing if they are not labels."""
+    """Return the few labels that all answers of a column are; nothing if they are not labels.
+
+    Of a column of yes and no, the letters that are short for them.
+    """
     counts = Counter(map(fold_text, answers))
+    letters = counts.keys() - _FLAGS
+    if len(counts) > 1 and any(letters and letters <= {*pair} for pair in _LETTERS):
+        return frozenset(letters)
     is_few = 1 < len(counts) <= min(_MAX_LABELS, len(answers) // 2)
     if len(answers) < _MIN_ANSWERS or not is_few or _FLAGS & counts.keys():
         return frozenset()
@@ -272,7 +289,7 @@ def _flag(text: str) -> list[Json]:
     """Return the checks of a yes or no: the reply begins or ends with it, not with its opposite."""
     seen = _flag_word(text)
     words = [text.strip().rstrip(".!"), *_SAID.get(seen, ())]
-    others = {other for pair in _OPPOSITES if seen in pair for other in pair} - {seen}
+    others = {other for pair in (*_OPPOSITES, *_LETTERS) if seen in pair for other in pair} - {seen}
     others |= {word for flag, said in _SAID.items() if flag in others for word in said}
     either = "|".join(map(re.escape, words))
     pattern = rf"\A\W*(?:{either})(?:\W|\z)|(?:\A|\W)(?:{either})\W*\z"

@@ -26,6 +26,7 @@ from evals_app.formats.foreign.words import (
     OUTPUTS,
     RESULTS,
     USER,
+    flat_rows,
     plain,
     record_in,
     record_places,
@@ -52,6 +53,8 @@ _NO_FLAG = "Expected a text or a list of texts. Put true or false in quotes if y
 _PARAMETER = "`{}` of the message is a parameter of the case. The agent gets it where its prompt has {variable}."
 # Under these a mapping has the text that it is about.
 _TEXTS = ("text", "content", "value")
+# What an answer may have with it that says nothing of the reply: where it is in its passage.
+_ABOUT_ANSWERS = frozenset({"answer start", "answer id", "id", "start", "end", "start char"})
 # What a message may have with it that is no parameter.
 _OF_CASES = ("history", "files", "channel", CHOICES.header, *CHOICES.others)
 # Keys that may say how the text next to them is compared, and values that say only what it is.
@@ -76,6 +79,13 @@ _EACH_TURN = (
 _LAST_MESSAGE = (
     "The agent answers the last user message; earlier ones are what was said before. If it has to "
     "answer all of them: --map-column {}=turns."
+)
+_IMPOSSIBLE = "is impossible"
+_NO_ANSWER = "The reply says that what is asked cannot be answered from what is given."
+_UNANSWERED = f"Where `{{}}` is true, a judge checks: {_NO_ANSWER}"
+_PASSAGE = (
+    "Judges see `context`, and the agent does not. To make it a parameter of the case, for the prompt of "
+    "the agent: --map-column context=param:context."
 )
 _NOTHING_ASKED = "No message in this list asks anything."
 _REPORTED = "?"  # the message of a row whose own is refused
@@ -103,9 +113,10 @@ class Records(Table):
 
     def _key(self, written: Loc) -> str:
         """Return the key of a record that a place is in."""
-        depth = len(self.above) + 1
-        is_wrapped = bool(wrapper_of(self.source.value(written[:depth])))
-        below = written[depth + is_wrapped :]
+        below = written[len(self.above) :]
+        depth = next((len(step) for step in self.steps if below[: len(step)] == step), 1)
+        is_wrapped = bool(wrapper_of(self.source.value(written[: len(self.above) + depth])))
+        below = below[depth + is_wrapped :]
         return str(below[0]) if below else ""
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
@@ -200,9 +211,11 @@ def read_records(document: ParsedFile, chosen: ColumnChoices) -> tuple[Table | N
         return None, [document.problem((), message, value="")]
     reader = _Reader(document, above, chosen)
     written = document.value(above)
-    rows = rows_in(written)
-    names = list(written) if isinstance(written, dict) and len(written) == len(rows) else []
-    conversations = [reader.record((names[n] if names else n,), row) for n, row in enumerate(rows)]
+    steps, rows = _placed_rows(written)
+    for step, row in zip(steps, rows, strict=True):
+        if len(step) > 1 and isinstance(row, dict) and "context" in row:
+            reader.say_once((*above, *step), _PASSAGE, "guess")
+    conversations = [reader.record(step, row) for step, row in zip(steps, rows, strict=True)]
     _name_apart(conversations)
     read = [record for conversation in conversations for record in conversation]
     headers = list(dict.fromkeys(header for record in read for header in record))
@@ -230,13 +243,24 @@ def read_records(document: ParsedFile, chosen: ColumnChoices) -> tuple[Table | N
         source=document,
         above=above,
         steps=[
-            (names[n] if names else n,)
-            for n, conversation in enumerate(conversations)
+            step
+            for step, conversation in zip(steps, conversations, strict=True)
             for _ in conversation
         ],
         origins=origins,
     )
     return table, reader.problems
+
+
+def _placed_rows(written: object) -> tuple[list[Loc], list[object]]:
+    """Return where each row is in what was written, and the rows."""
+    rows = rows_in(written)
+    if any(row is written for row in rows):
+        return [()], rows
+    names = list(written) if isinstance(written, dict) and len(written) == len(rows) else []
+    flat = flat_rows(rows)
+    steps = [(names[int(at[0])], *at[1:]) if names else at for at, _ in flat]
+    return steps, [row for _, row in flat]
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,8 +289,7 @@ class _Reader:
         A conversation of several turns is several rows.
         """
         here: Loc = (*self.above, *step)
-        if wrapper := wrapper_of(row):
-            row, here = record_in(row), (*here, wrapper)
+        here, row = (*here, *filter(None, [wrapper_of(row)])), record_in(row)
         if not isinstance(row, dict):
             message = 'A row is written {"input": "...", "expected": "..."}.'
             self.problems.append(self.document.problem(here, message))
@@ -274,8 +297,11 @@ class _Reader:
         record: _Record = {}
         later: list[_Record] = []
         has_results = any(plain(key) in RESULTS for key in row)
+        has_answer = not any(plain(key) == _IMPOSSIBLE and row[key] is True for key in row)
         for key, value in row.items():
             loc = (*here, key)
+            if value == [] and not has_answer:
+                continue
             choice = self.chosen.of(key)
             if choice is None and _denies(key, value) and (answer := _first_key(row, EXPECTED)):
                 message = _UNKNOWN_WAY.format(f"`{answer}`")
@@ -306,11 +332,16 @@ class _Reader:
             self.problems.append(self.document.problem(loc, _NOTHING_ASKED))
             return [{}]
         if len(turns) > 1:
-            self._say_once(loc, _EACH_TURN.format(loc[-1]), "guess")
+            self.say_once(loc, _EACH_TURN.format(loc[-1]), "guess")
         return [dict(self._chat(chat, loc)) for chat in turns]
 
     def _cells(self, key: str, value: object, loc: Loc) -> Iterator[tuple[str, _Cell]]:
         word = plain(key)
+        if word == _IMPOSSIBLE and isinstance(value, bool):
+            if value:
+                self.say_once(loc, _UNANSWERED.format(key), "guess")
+                yield "criteria", _Cell(_NO_ANSWER, loc)
+            return
         if isinstance(value, dict) and word in _FILES:
             self.lose(loc, _SANDBOX)
             return
@@ -332,7 +363,7 @@ class _Reader:
             messages = value if isinstance(value, list) else [value]
             if chat := read_chat(messages):
                 if any(item["role"] == "user" for item in chat.history):
-                    self._say_once(loc, _LAST_MESSAGE.format(loc[-1]), "guess")
+                    self.say_once(loc, _LAST_MESSAGE.format(loc[-1]), "guess")
                 yield from self._chat(chat, loc)
             else:
                 self.problems.append(self.document.problem(loc, _NOTHING_ASKED))
@@ -372,14 +403,14 @@ class _Reader:
                 yield "tool calls", self._cell(calls, loc)
         elif isinstance(value, dict):
             yield from self._read_expected_mapping(value, loc, word)
-        elif isinstance(value, list) and len(value) != 1:
-            if any(isinstance(text, dict | list) for text in value):
-                self._refuse(loc, word)
+        elif isinstance(value, list) and any(isinstance(text, dict | list) for text in value):
+            if texts := _texts_in(value):
+                yield from self._read_expected(texts, loc, word)
             else:
-                texts = [self._text(text, (*loc, n)) for n, text in enumerate(value)]
-                yield "expected", self._cell(texts, loc)
-        elif isinstance(value, list) and isinstance(value[0], dict | list):
-            self._refuse(loc, word)
+                self._refuse(loc, word)
+        elif isinstance(value, list) and len(value) != 1:
+            texts = [self._text(text, (*loc, n)) for n, text in enumerate(value)]
+            yield "expected", self._cell(texts, loc)
         else:
             here = (*loc, 0) if isinstance(value, list) else loc
             text = self._text(value[0] if isinstance(value, list) else value, here)
@@ -389,7 +420,7 @@ class _Reader:
         self, value: Json, loc: Loc, word: str
     ) -> Iterator[tuple[str, _Cell]]:
         """Read what a mapping says of the reply: the answer, and checks; every other key is a loss."""
-        answer = _first_key(value, (*EXPECTED, *_TEXTS))
+        answer = _first_key(value, (*EXPECTED, *_TEXTS, *MESSAGES))
         if answer is not None and (how := _how_compared(value, answer)):
             yield from self._read_comparison(value, answer, how, loc, word)
             return
@@ -403,7 +434,7 @@ class _Reader:
             here = (*loc, key)
             if header:
                 yield from self._cells(header, value[key], here)
-            elif value[key] is not None:
+            elif value[key] is not None and plain(key) not in _ABOUT_ANSWERS:
                 message = f"`{key}` of an expected answer says nothing about the reply here."
                 self.lose(here, message, checks=1)
 
@@ -473,17 +504,29 @@ class _Reader:
             at = self.reported[message]
             known = self.problems[at]
             self.problems[at] = replace(known, checks=known.checks + checks)
-        self._say_once(loc, message, "loss", checks=checks)
+        self.say_once(loc, message, "loss", checks=checks)
 
     def warn(self, loc: Loc, message: str) -> None:
         """Report a doubt, in the first place that has it."""
-        self._say_once(loc, message, "warning")
+        self.say_once(loc, message, "warning")
 
-    def _say_once(self, loc: Loc, message: str, level: Level, *, checks: int = 0) -> None:
+    def say_once(self, loc: Loc, message: str, level: Level, *, checks: int = 0) -> None:
         if message not in self.reported:
             self.reported[message] = len(self.problems)
             about: ProblemDetails = {"value": "", "level": level, "checks": checks}
             self.problems.append(self.document.problem(loc, message, **about))
+
+
+def _texts_in(answers: Sequence[Any]) -> list[str]:
+    """Return the texts of answers such as `{"text": "Oslo", "answer_start": 0}`; none if one has more."""
+    texts: list[str] = []
+    for answer in answers:
+        key = _first_key(answer, _TEXTS) if isinstance(answer, dict) else None
+        others = {plain(other) for other in answer if other != key} if key else set()
+        if key is None or not isinstance(answer[key], str) or not others <= _ABOUT_ANSWERS:
+            return []
+        texts.append(answer[key])
+    return list(dict.fromkeys(texts))
 
 
 def _first_key(value: Json, words: Sequence[str]) -> str | None:

@@ -34,7 +34,7 @@ csv.field_size_limit(MAX_BYTES)
 
 
 def read_csv(path: str, content: bytes) -> Table:
-    """Read a CSV file.
+    """Read a CSV file, or one with tabs between its cells.
 
     Raises:
         FormatError: it is too long, no text, or a quote is wrong.
@@ -44,6 +44,8 @@ def read_csv(path: str, content: bytes) -> Table:
     if match := _SEP.match(text):
         separator, text = match[1], text[match.end() :]
     rows: list[list[str]] = []
+    if path.lower().endswith(".tsv") and "\t" in text:
+        separator = separator or "\t"
     reader = _reader(text, separator or _separator(text))
     begin = cells = 0  # where a row begins, in lines; how many cells there were
     try:

@@ -41,7 +41,9 @@ def _missing(problem: Problem, page: Page, *, is_read: bool) -> list[str]:
     elif isinstance(problem, AnswerGuess):
         expected = [problem.name]
     else:
-        expected = [problem.keys, problem.message]
+        said = re.split(r"(?<=\.) ", problem.message)
+        # What only a command can choose is not said here.
+        expected = [problem.keys, " ".join(text for text in said if "--map-column" not in text)]
     return [text for text in expected if " ".join(text.split()) not in page.text]
 
 

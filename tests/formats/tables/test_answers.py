@@ -92,12 +92,34 @@ def test_checks_of_a_kind_pass_what_is_right_and_nothing_else(
         (["spam", "ham", "spam"], set()),  # too few to see which there are
         (["a", "b", "c", "d"], set()),
         (["yes", "no", "yes", "no"], set()),
+        (["Y", "N"], {"y", "n"}),
+        (["J", "nein"], {"j"}),
+        (["Y", "Y"], set()),  # may be an option
+        (["Y", "N", "B"], set()),
         (["1", "2", "1", "2"], set()),
         (["It is closed on Sunday.", "It is open."] * 3, set()),
     ],
 )
 def test_few_answers_that_repeat_are_labels(answers: list[str], labels: set[str]) -> None:
     assert labels_in(answers) == labels
+
+
+@pytest.mark.parametrize(
+    ("expected", "right", "wrong"),
+    [
+        ("Y", ["Yes.", "y", "It is open: yes"], ["No", "N", "Nobody knows", "no, yes"]),
+        ("N", ["No.", "n", "Nein"], ["Yes", "Y, no", "In no way is it so"]),
+    ],
+)
+def test_letters_for_yes_and_no_are_met_by_the_words(
+    expected: str, right: list[str], wrong: list[str]
+) -> None:
+    labels = labels_in(["Y", "N"])
+    checks = AnswerChecks(labels=labels).checks_for(expected)
+
+    assert kind_of(expected, labels) == "yes-no"
+    assert [reply for reply in right if not passes(checks, reply, expected)] == []
+    assert [reply for reply in wrong if passes(checks, reply, expected)] == []
 
 
 @pytest.mark.parametrize(

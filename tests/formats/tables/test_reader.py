@@ -442,7 +442,6 @@ def test_what_follows_from_an_error_is_not_reported() -> None:
         pytest.param("cases.XLS", "Workbook", id="old Excel"),
         pytest.param("cases.ods", "LibreOffice", id="LibreOffice"),
         pytest.param("cases.numbers", "Export", id="Numbers"),
-        pytest.param("cases.tsv", "end", id="tabs"),
         pytest.param("cases.pdf", "eval", id="no table at all"),
     ],
 )
