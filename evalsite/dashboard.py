@@ -23,6 +23,7 @@ from evals_app.engine.specs.base_spec import read_model
 from evals_app.library.importing.removing import example_suites
 from evals_app.library.importing.rights import Rights
 from evals_app.models import Agent, Execution, Provider, Run, Settlement, Spending, Suite
+from evals_app.models.people.names import shown_name
 from evals_app.runs.ground.ledger import today
 from evals_app.runs.ground.workers import live_workers
 from evals_app.runs.money.ceilings import ceilings_for, in_month
@@ -199,7 +200,7 @@ def _rights(request: HttpRequest) -> list[str]:
 def _administrators() -> list[str]:
     """Return the names of people who may give rights."""
     people = User.objects.filter(is_superuser=True, is_active=True).order_by("pk")
-    return [person.get_full_name() or person.username for person in people[:MAX_ADMINISTRATORS]]
+    return [shown_name(person) for person in people[:MAX_ADMINISTRATORS]]
 
 
 def _keyless() -> list[dict[str, str]]:

@@ -43,9 +43,9 @@ from evals_app.reports.renderers.notices import (
     slack_json,
 )
 from evals_app.runs.ground.patience import AWAY
-from evals_app.runs.ground.storable import storable
 from evals_app.runs.reading.outcomes import case_outcomes
 from evals_app.runs.release import decision_on
+from fixtures_app.ground.storable import storable
 
 log = logging.getLogger(__name__)
 

@@ -34,11 +34,11 @@ from evals_app.engine.basics.permits import permits
 from evals_app.engine.basics.template import escape_braces
 from evals_app.engine.specs.tool_spec import OURS, CalledUrl, looks_secret
 from evals_app.engine.specs.wire_spec import StreamSpec
-from evals_app.runs.ground.storable import storable
 from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.json_paths import Steps, parse_path
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
 from fixtures_app.ground.spec_errors import messages_of
+from fixtures_app.ground.storable import storable
 
 _MAX_CHARS = 100_000
 _POSITIONS = {0: "first", -1: "last"}

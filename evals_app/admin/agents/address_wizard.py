@@ -29,8 +29,8 @@ from evals_app.engine.record.trial import Trial
 from evals_app.engine.specs.agent_spec import HttpAgent
 from evals_app.models import Agent
 from evals_app.requests.throttles import AgentTests, in_minutes
-from evals_app.runs.ground.storable import storable
 from fixtures_app.ground.spec_errors import messages_of
+from fixtures_app.ground.storable import storable
 
 EXAMPLE_REQUEST = """curl https://agent.example.org/chat \\
   -H 'Content-Type: application/json' \\

@@ -24,6 +24,7 @@ from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.pages import page_context
 from evals_app.admin.people.invitations import InvitationForm, PersonForm, link_page
 from evals_app.admin.people.roles import sentence
+from evals_app.models.people.names import shown_name
 from evals_app.models.people.roles import may_manage, roles_to_give
 from fixtures_app.editing.times import moment
 
@@ -190,7 +191,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
 
     @display(description="Name", ordering="first_name")
     def name(self, person: User) -> str:
-        return person.get_full_name() or person.get_username()
+        return shown_name(person)
 
     @display(description="Roles")
     def roles(self, person: User) -> str:

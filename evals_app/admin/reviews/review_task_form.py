@@ -9,12 +9,12 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from evals_app.admin.kit.choices import Choices
 from evals_app.models import Run
+from evals_app.models.people.names import shown_name
 from evals_app.runs.reviews.review_tasks import (
     MAX_ITEMS,
     USUAL_COUNT,
     checks_to_offer,
     people_who_may_review,
-    shown_name,
 )
 
 MAX_LISTED = 100  # with more, all checks are drawn from

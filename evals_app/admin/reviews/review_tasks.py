@@ -24,6 +24,7 @@ from evals_app.admin.reviews.grade_checking import verdict_in_words
 from evals_app.admin.reviews.review_task_form import ReviewTaskForm
 from evals_app.admin.starting.run_dialog import leave_dialog
 from evals_app.models import ReviewTask, Run
+from evals_app.models.people.names import shown_name
 from evals_app.reports.answers.review_tasks import (
     TaskItem,
     TaskProgress,
@@ -41,7 +42,6 @@ from evals_app.runs.reviews.review_tasks import (
     may_answer,
     may_close,
     progress_of_all,
-    shown_name,
     visible_tasks,
 )
 from fixtures_app.editing.times import moment

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from evals_app.engine.running.spans import AgentSpan, ReceivedSpans
 from evals_app.models import Execution, Trace, TraceSpan
-from evals_app.runs.ground.storable import storable
+from fixtures_app.ground.storable import storable
 
 MAX_SPANS = 1_000  # of a conversation
 MAX_BYTES = 4_000_000  # of their JSON

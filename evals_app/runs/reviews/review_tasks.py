@@ -19,6 +19,7 @@ from evals_app.engine.record.trial import Cause, Verdict
 from evals_app.engine.statistics.sampling import Outcome, SampleCandidate, draw, shares
 from evals_app.engine.verdicts.overruling import Ruling, bullets
 from evals_app.models import GradeResult, Review, ReviewItem, ReviewTask, Run
+from evals_app.models.people.names import shown_name
 from evals_app.reports.answers.review_tasks import TaskItem, TaskProgress, progress_of
 from evals_app.runs.judges.criteria import bullet_text
 from evals_app.runs.reviews.reviewing import REVIEWING, review_grade
@@ -280,11 +281,6 @@ def _nothing_to_check(*, only_judged: bool) -> str:
 
 def _note(task: ReviewTask, by: User, flag: int, message: str) -> None:
     LogEntry.objects.log_actions(by.pk, [task], flag, change_message=message, single_object=True)
-
-
-def shown_name(person: User) -> str:
-    """Return a person's name as pages show it."""
-    return str(person.get_full_name() or person.get_username())
 
 
 # Working on it

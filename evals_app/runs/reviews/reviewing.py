@@ -19,8 +19,9 @@ from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.record.grade import GradeStatus
 from evals_app.engine.verdicts.overruling import bullets, passes
 from evals_app.models import Execution, GradeResult, Review, ReviewTask, Run, Yardstick
-from evals_app.runs.ground.storable import storable
+from evals_app.models.people.names import author_of
 from evals_app.runs.reviews.decisions import write_reviewed
+from fixtures_app.ground.storable import storable
 
 REVIEWING = "evals_app.review_execution"
 # Only admins have it: executions never change.
@@ -114,7 +115,7 @@ def review_grade(
         judged_score=judged_score,
         was_blind=was_blind,
         task=task,
-        **_author(by),
+        **author_of(by),
     )
     _add(review, _verdict_in_words(review))
     return review
@@ -124,7 +125,7 @@ def not_the_agents_fault(execution: Execution, *, by: User, reason: str) -> Revi
     """Record that the agent is not at fault: the execution then counts in no rate."""
     kind = Review.Kind.NOT_THE_AGENT
     given = _require_text(reason, "Say why this is not the agent's fault.")
-    review = Review(execution=execution, kind=kind, reason=given, **_author(by))
+    review = Review(execution=execution, kind=kind, reason=given, **author_of(by))
     _add(review, f"Not the agent's fault: {given}")
     return review
 
@@ -135,7 +136,7 @@ def comment(
     """Write a comment on an execution that has finished, or on one of its grades."""
     given = _require_text(reason, "Write a comment.")
     review = Review(
-        execution=execution, grade=grade, kind=Review.Kind.COMMENT, reason=given, **_author(by)
+        execution=execution, grade=grade, kind=Review.Kind.COMMENT, reason=given, **author_of(by)
     )
     of = f" on {grade.label}" if grade else ""
     _add(review, f"Comment{of}: {given}")
@@ -250,10 +251,6 @@ def _require_text(text: str, otherwise: str) -> str:
     if not given:
         raise CannotReviewError(otherwise)
     return given
-
-
-def _author(by: User) -> dict[str, Any]:
-    return {"by": by, "by_name": (by.get_full_name() or by.get_username())[:150]}
 
 
 def _verdict_in_words(review: Review) -> str:

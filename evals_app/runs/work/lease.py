@@ -23,12 +23,12 @@ from evals_app.formats.snapshots.run_snapshot import read_case
 from evals_app.models import Execution, Lease, PaidCalls, Run, SnapshotCase, Tally
 from evals_app.runs.ground import events
 from evals_app.runs.ground.patience import patiently
-from evals_app.runs.ground.storable import storable
 from evals_app.runs.ground.workers import processes, slots_for, workers_for
 from evals_app.runs.money.budget import leave_unsettled
 from evals_app.runs.work.conversations import stored_conversations
 from evals_app.runs.work.record import end_of_lease, record_outcomes
 from evals_app.runs.work.skipping import skip_decided, stopping_rate
+from fixtures_app.ground.storable import storable
 
 SUSPECTS_AT_ONCE = 8  # executions whose worker died once; those of two deaths run alone
 

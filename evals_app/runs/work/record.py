@@ -23,10 +23,10 @@ from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.models import Execution, GradeResult, Lease, PaidCalls, Run, Transcript, Yardstick
 from evals_app.runs.ground import events
 from evals_app.runs.ground.patience import AWAY
-from evals_app.runs.ground.storable import storable
 from evals_app.runs.ground.tallies import count_outcomes
 from evals_app.runs.judges.judge_tallies import count_grades
 from evals_app.runs.work.skipping import skip_decided
+from fixtures_app.ground.storable import storable
 
 log = logging.getLogger(__name__)
 

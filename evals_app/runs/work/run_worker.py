@@ -29,7 +29,6 @@ from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import Attachment, EvaluationSteps, Run
 from evals_app.reports.renderers.otlp import SpanSource
 from evals_app.runs.ground.patience import patiently
-from evals_app.runs.ground.storable import storable
 from evals_app.runs.ground.traces import open_trace, read_spans
 from evals_app.runs.money.budget import settle_and_reserve
 from evals_app.runs.money.ceilings import ceilings_for
@@ -37,6 +36,7 @@ from evals_app.runs.providers.shared_limits import book_calls, provider_states
 from evals_app.runs.work.heartbeat import Heartbeat
 from evals_app.runs.work.lease import HeldLease
 from evals_app.runs.work.telemetry import Exporter
+from fixtures_app.ground.storable import storable
 from fixtures_app.tools import ToolWorld
 
 P = ParamSpec("P")
