@@ -37,7 +37,7 @@ from evals_app.models import ApiToken, Case, Execution, Run, Suite
 MAX_MS = 300.0
 MAX_QUERIES = 12
 # Of pages that answer “May we ship?”, of which a comparison, retests and labels of judges are part.
-MAX_QUERIES_WITH_ANSWER = 14
+MAX_QUERIES_WITH_ANSWER = 16
 LIST_PAGE = 50
 SEARCHED = ("refund", "LATE PARCEL", "angry", "5-0004", "0-00123", "nothing is called so")
 

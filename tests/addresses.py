@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group, User
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from evals_app.models import (
+    AcceptedFailure,
     ApiToken,
     Assertion,
     Attachment,
@@ -97,10 +98,14 @@ def samples_for(settings: Any) -> Samples:
         "schedule": Schedule.objects.create(owner=root),
         # Nothing listens there.
         "webhook": Webhook.objects.create(name="Chat", url="http://127.0.0.1:9/"),
+        "acceptedfailure": AcceptedFailure.objects.create(
+            suite=suite, run_number=run.pk, case="Where is it", reason="Known.", by_name="owner"
+        ),
         "group": Group.objects.create(name="Readers"),
     }
     parts = {name: row.pk for name, row in rows.items()}
     parts |= {"runs": run.pk, "executions": execution.pk, "settlements": settlement.pk}
+    parts |= {"failures": rows["acceptedfailure"].pk, "what": "shipped"}
     parts |= {"schedules": rows["schedule"].pk, "webhooks": rows["webhook"].pk}
     parts |= {"delivery": rows["webhook"].deliveries.create(body="{}").pk}
     parts |= {"start": run.pk, "stored": Assertion.objects.get(turn__case=case).pk}

@@ -222,6 +222,7 @@ ROWS = {
     "write, import": ("evals_app", "delete_suite"),
     "start, cancel": ("evals_app", "add_run"),
     "[say which grades": ("evals_app", "review_execution"),
+    "[decide what is shipped": ("evals_app", "decide_release"),
     "withdraw what others": ("evals_app", "change_execution"),
     "have API tokens": ("evals_app", "add_apitoken"),
     "see and change providers": ("evals_app", "change_provider"),

@@ -52,15 +52,17 @@ MORE = {
     "admin/evals_app/suite/<path:object_id>/export-table/": 13,
     "admin/evals_app/suite/<int:pk>/run-size/": 28,
     "admin/evals_app/suite/remove-examples/": 31,
-    "admin/evals_app/suite/<path:object_id>/delete/": 13,
+    "admin/evals_app/suite/<path:object_id>/delete/": 15,
     "admin/evals_app/run/<int:pk>/regrade/": 15,
     "api/export/": 17,
-    # These answer “May we ship?”, of which a comparison, retests and labels of judges are part.
-    "admin/evals_app/suite/<int:pk>/cases/": 16,
-    "admin/evals_app/suite/<int:pk>/check/": 17,
-    "admin/evals_app/suite/<path:object_id>/change/": 16,
-    "admin/evals_app/run/<int:pk>/live/": 14,
-    "admin/evals_app/run/<path:object_id>/change/": 16,
+    # These answer “May we ship?”, of which a comparison, retests, labels of judges and people's
+    # decisions are part.
+    "admin/evals_app/suite/<int:pk>/cases/": 18,
+    "admin/evals_app/suite/<int:pk>/check/": 19,
+    "admin/evals_app/suite/<int:pk>/results/": 13,
+    "admin/evals_app/suite/<path:object_id>/change/": 18,
+    "admin/evals_app/run/<int:pk>/live/": 16,
+    "admin/evals_app/run/<path:object_id>/change/": 18,
     # It asks once for each turn of its case.
     "admin/evals_app/execution/<int:pk>/checks/": 10 + MANY,
 }

@@ -34,6 +34,7 @@ ANYBODY, NOBODY, STAFF, SUPERUSER = "anybody", "nobody", "", "a superuser"
 
 # The rule for all that is done with runs.
 RUNNING = "view_run add_run"
+DECIDING = "view_run decide_release"
 REVIEWING = "view_execution review_execution"
 # What files may hold. Whoever may write some of it may import; what the files change decides about
 # the rest: see tests/library/importing/test_rights.py.
@@ -187,6 +188,9 @@ PAGES: dict[str, Need] = {
     f"{_RUN}live/": "view_run|change_run",
     f"{_RUN}wrong/": "view_run|change_run",
     f"{_RUN}report/<slug:report_kind>/": "view_run|change_run",
+    f"{_RUN}decide/<slug:what>/": DECIDING,
+    f"{_RUN}accept/": DECIDING,
+    "admin/evals_app/acceptedfailure/<int:pk>/withdraw/": {"GET": NOBODY, "POST": DECIDING},
     f"{_RUN}cancel/": RUNNING,
     f"{_RUN}resume/": RUNNING,
     f"{_RUN}requeue/": RUNNING,
@@ -369,6 +373,10 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/suites/<slug:slug>/": written("suite", deleting="change_suite"),
     "api/suites/<slug:slug>/restore/": {"POST": ("author", "change_suite")},
     "api/suites/<slug:slug>/decision/": {"GET": ("read", "view_run")},
+    "api/suites/<slug:slug>/decisions/": {"GET": ("read", "view_run")},
+    "api/runs/<int:pk>/decision/": {"POST": ("run", DECIDING)},
+    "api/runs/<int:pk>/accepted-failures/": {"POST": ("run", DECIDING)},
+    "api/accepted-failures/<int:pk>/withdraw/": {"POST": ("run", DECIDING)},
     "api/suites/<slug:slug>/check/": {"GET": ("read", "view_suite")},
     "api/suites/<slug:slug>/cases/": {
         "GET": ("read", "view_case"),
@@ -455,7 +463,7 @@ def samples(settings: Any) -> Samples:
 
 ALL = frozenset(
     [
-        "review_execution",
+        *("review_execution", "decide_release"),
         *(
             f"{action}_{model}"
             for models in OUR_MODELS.values()

@@ -1,13 +1,43 @@
-"""May we ship? The answer about a suite."""
+"""May we ship? The answer about a suite, and what people decide."""
 
 from typing import ClassVar
 
-from evals_app.api.runs.run_views import VIEW
-from evals_app.models import Suite
-from evals_app.reports.answers.release import ReleaseJson
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evals_app.api.runs.run_views import VIEW, find_run
+from evals_app.library.shipping import (
+    DECIDING,
+    CannotDecideError,
+    accept_failures,
+    decide_shipping,
+    withdraw_acceptance,
+)
+from evals_app.models import AcceptedFailure, Run, ShipDecision, Suite
+from evals_app.reports.answers.release import (
+    AcceptedFailureJson,
+    ReleaseJson,
+    ShipDecisionJson,
+    accepted_failure_json,
+    ship_decision_json,
+)
 from evals_app.reports.answers.run_answers import Json
-from evals_app.requests.endpoint import OneEndpoint, describe_get
-from evals_app.runs.release import release_of
+from evals_app.requests.auth import user_of
+from evals_app.requests.bodies import AcceptFailures, Nothing, Ship, read_body
+from evals_app.requests.endpoint import (
+    Endpoint,
+    ListEndpoint,
+    OneEndpoint,
+    describe_get,
+    find_or_404,
+    responses,
+)
+from evals_app.requests.permissions import Need, Scope
+from evals_app.runs.release import SuiteRelease, release_of
+
+_DECIDE = Need(Scope.RUN, "evals_app.view_run", DECIDING)
 
 
 @describe_get("suites_decision", "May we ship?", 404)
@@ -20,3 +50,91 @@ class SuiteDecision(OneEndpoint):
     def read(self, key: str) -> Json | None:
         suite = Suite.objects.select_related("agent", "baseline").filter(slug=key).first()
         return None if suite is None else release_of(suite).to_json()
+
+
+@describe_get("suites_decisions", "List what people decided", 404)
+class ShipDecisions(ListEndpoint):
+    """What people decided about the runs of a suite, newest first."""
+
+    needs: ClassVar = {"GET": VIEW}
+    queryset = ShipDecision.objects.none()  # for the schema
+    answer = ShipDecisionJson
+
+    row_json = staticmethod(ship_decision_json)
+
+    def get_queryset(self) -> QuerySet[ShipDecision]:
+        return find_or_404(Suite.objects.all(), slug=self.kwargs["slug"]).ship_decisions.all()
+
+
+class DecideRun(Endpoint):
+    """A person's decision about the version that a run tested."""
+
+    needs: ClassVar = {"POST": _DECIDE}
+
+    @extend_schema(
+        operation_id="runs_decide",
+        summary="Note that a version is shipped, or is not",
+        description="What is shipped becomes the baseline of the suite, if the run can be one. The"
+        " decision appears beside the computed answer, and does not change it.",
+        request=Ship,
+        responses=responses(ShipDecisionJson, 404, 422, status=201),
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        body = read_body(Ship, request.data)
+        run, release = _find_release(pk)
+        decision = decide_shipping(
+            run,
+            shipped=body.shipped,
+            answered=release.sentence,
+            is_yes=release.check.answer == "yes",
+            by=user_of(request),
+            reason=body.reason,
+        )
+        return Response(ship_decision_json(decision), status=201)
+
+
+class AcceptFailuresOfRun(Endpoint):
+    """Failures of a run that a person accepts."""
+
+    needs: ClassVar = {"POST": _DECIDE}
+
+    @extend_schema(
+        operation_id="runs_accept_failures",
+        summary="Accept that cases fail",
+        description="They no longer hold up shipping: until they pass again in a whole"
+        " run, are edited, or the day `until` is over. An earlier acceptance of a case is replaced.",
+        request=AcceptFailures,
+        responses=responses(ReleaseJson, 404, 422, status=201),
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        body = read_body(AcceptFailures, request.data)
+        run = find_run(pk)
+        accept_failures(run, body.cases, by=user_of(request), reason=body.reason, until=body.until)
+        _, release = _find_release(pk)
+        return Response(release.to_json(), status=201)
+
+
+class WithdrawAcceptance(Endpoint):
+    """A known failure that is accepted no longer."""
+
+    needs: ClassVar = {"POST": _DECIDE}
+
+    @extend_schema(
+        operation_id="accepted_failures_withdraw",
+        summary="Accept a failure no longer",
+        description="Withdrawing it again changes nothing.",
+        request=None,
+        responses=responses(AcceptedFailureJson, 404),
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        read_body(Nothing, request.data)
+        accepted = find_or_404(AcceptedFailure.objects.select_related("suite"), pk=pk)
+        withdraw_acceptance(accepted, by=user_of(request))
+        return Response(accepted_failure_json(accepted))
+
+
+def _find_release(pk: int) -> tuple[Run, SuiteRelease]:
+    run = find_run(pk)
+    if run.suite is None:
+        raise CannotDecideError(f"The suite of run {run.pk} was deleted.")
+    return run, release_of(run.suite, run=run)

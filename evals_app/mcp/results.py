@@ -140,7 +140,9 @@ def may_we_ship(_caller: Caller, given: ReleasedSuite) -> str:
         raise refused_at("suite", f"There is no suite {given.suite!r}.{hint}")
     release = release_of(suite)
     words = map(release.words, (*release.check.reasons, *release.check.notes))
-    return "\n".join([release.sentence, *(f"{sentence} {detail}" for sentence, detail in words)])
+    decided = [f"{release.decision.in_words}."] if release.decision else []
+    reasons = (f"{sentence} {detail}" for sentence, detail in words)
+    return "\n".join([release.sentence, *decided, *reasons])
 
 
 def list_runs(_caller: Caller, given: FindRuns) -> str:

@@ -1,5 +1,6 @@
 """The bodies of requests: their keys, and their errors."""
 
+from datetime import date
 from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from pydantic import Field, ValidationError
 from evals_app.engine.specs.base_spec import Name, Slug, Spec, Usd
 from evals_app.formats.reading.explain import explain
 from evals_app.formats.reading.problems import Loc, Problem, holds, keys_text, shorten, value_text
+from evals_app.library.shipping import MAX_CHARS
 from evals_app.models import Agent, Suite
 from evals_app.reports.answers.run_answers import Json
 from evals_app.requests.pagination import MAX_ID
@@ -169,6 +171,29 @@ class AsBaseline(Spec):
     """Whether a run is the baseline of its suite."""
 
     is_baseline: bool = Field(description="Whether later runs are compared with it.")
+
+
+class Ship(Spec):
+    """A decision about the version that a run tested."""
+
+    shipped: bool = Field(description="Whether it was shipped.")
+    reason: str = Field(
+        default="",
+        max_length=MAX_CHARS,
+        description="Needed unless the version was shipped after the answer Yes.",
+    )
+
+
+class AcceptFailures(Spec):
+    """Cases of a run that may fail."""
+
+    cases: Annotated[Words, Field(min_length=1)] = Field(description="Their names.")
+    reason: Annotated[str, Field(min_length=1, max_length=MAX_CHARS)]
+    until: date | None = Field(
+        default=None,
+        strict=False,  # JSON has no dates
+        description="The last day; null: until the case passes again.",
+    )
 
 
 class ImportedFile(Spec):

@@ -1,18 +1,21 @@
 """May we ship? Reads what the answer about a run, or about a suite, depends on."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
 
+from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.comparison import CaseOutcome, match_cases
 from evals_app.engine.statistics.retest import Finding, SuspectState
 from evals_app.engine.verdicts.gates import GateResult
 from evals_app.engine.verdicts.release_check import (
+    Acceptance,
     ComparedJudge,
     ReasonKind,
     ReleaseCheck,
@@ -20,7 +23,17 @@ from evals_app.engine.verdicts.release_check import (
     ReleaseReason,
     check_release,
 )
-from evals_app.models import GradeResult, Review, Run, Settlement, Suite, Yardstick
+from evals_app.models import (
+    AcceptedFailure,
+    CaseResult,
+    GradeResult,
+    Review,
+    Run,
+    Settlement,
+    ShipDecision,
+    Suite,
+    Yardstick,
+)
 from evals_app.models.judging.reviews import IS_LABEL
 from evals_app.reports.answers.release import (
     ReasonWords,
@@ -44,6 +57,8 @@ class SuiteRelease:
     run: Run | None
     released: Run | None
     check: ReleaseCheck
+    decision: ShipDecision | None = None  # a person's, on the run
+    accepted: Sequence[AcceptedFailure] = ()
 
     @property
     def sentence(self) -> str:
@@ -60,6 +75,8 @@ class SuiteRelease:
             suite=self.suite.slug,
             run=None if self.run is None else self.run.pk,
             released=None if self.released is None else self.released.pk,
+            decision=self.decision,
+            accepted=self.accepted,
             scale=self.suite.score_scale,
         )
 
@@ -72,10 +89,13 @@ def release_of(
     Without others it is about the last whole run, else the last one, against the suite's baseline.
     """
     run, released = run or _last_run(suite), released or suite.baseline
-    check = _check(suite, run, released)
-    return SuiteRelease(
-        suite, run, released, replace(check, is_scripted=run is not None and run.is_scripted)
-    )
+    if run is None:
+        return SuiteRelease(suite, run, released, _check_open(ReasonKind.NEVER_RUN))
+    accepted = accepted_failures(suite, run)
+    check = _check(suite, run, released, accepted)
+    decision = ShipDecision.objects.filter(run=run).order_by("-pk").first()
+    scripted = replace(check, is_scripted=run.is_scripted)
+    return SuiteRelease(suite, run, released, scripted, decision, accepted)
 
 
 def decision_on(run: Run) -> str:
@@ -88,10 +108,16 @@ def _last_run(suite: Suite) -> Run | None:
     return whole or telling_runs().filter(suite=suite).order_by("-pk").first()
 
 
-def _check(suite: Suite, run: Run | None, base: Run | None) -> ReleaseCheck:
-    if run is None or run.is_open:
-        why = ReleaseReason(ReasonKind.NEVER_RUN if run is None else ReasonKind.RUNNING)
-        return check_release(ReleaseFacts(pairs=(), has_base=False, obstacles=[why]))
+def _check_open(why: ReasonKind) -> ReleaseCheck:
+    obstacles = [ReleaseReason(why)]
+    return check_release(ReleaseFacts(pairs=(), has_base=False, obstacles=obstacles))
+
+
+def _check(
+    suite: Suite, run: Run, base: Run | None, accepted: Sequence[AcceptedFailure]
+) -> ReleaseCheck:
+    if run.is_open:
+        return _check_open(ReasonKind.RUNNING)
     is_released = base is not None and base.pk == run.pk
     compared = None if is_released else base
     beside = _FactsBesideCases(
@@ -99,6 +125,9 @@ def _check(suite: Suite, run: Run | None, base: Run | None) -> ReleaseCheck:
         all_must_pass=suite.run_rule == Suite.RunRule.ALL_CASES,
         allowed_worse=suite.max_regressions or 0,
         settled=() if compared is None else tuple(_findings(compared, run).items()),
+        accepted=tuple(
+            (row.case, Acceptance(row.reason, row.by_name, row.until)) for row in accepted
+        ),
         obstacles=tuple(_obstacles(run)),
         is_released=is_released,
         is_agent_edited=suite.agent.updated_at > run.created_at,
@@ -128,6 +157,7 @@ class _FactsBesideCases(NamedTuple):
     all_must_pass: bool
     allowed_worse: int
     settled: tuple[tuple[str, Finding], ...]
+    accepted: tuple[tuple[str, Acceptance], ...]
     obstacles: tuple[ReleaseReason, ...]
     is_released: bool
     is_agent_edited: bool
@@ -136,7 +166,10 @@ class _FactsBesideCases(NamedTuple):
 
 @lru_cache(maxsize=500)  # people look at the same runs again and again, and a run may be large
 def _check_cases(run: _EndedRun, base: _EndedRun | None, beside: _FactsBesideCases) -> ReleaseCheck:
-    known = beside._asdict() | {"settled": dict(beside.settled)}
+    known = beside._asdict() | {
+        "settled": dict(beside.settled),
+        "accepted": dict(beside.accepted),
+    }
     before = {} if base is None else outcomes_of([base.pk])[base.pk]
     pairs = list(match_cases(before, _outcomes(run.pk)))
     return check_release(ReleaseFacts(pairs=pairs, has_base=base is not None, **known))
@@ -164,6 +197,27 @@ def _obstacles(run: Run) -> Iterator[ReleaseReason]:
         yield ReleaseReason(ReasonKind.PART_OF_SUITE, run.case_count, run.suite_case_count)
     elif not run.is_whole and not run.grades_again:
         yield ReleaseReason(ReasonKind.OTHER_AGENT)
+
+
+def accepted_failures(suite: Suite, run: Run) -> list[AcceptedFailure]:
+    """Return the failures that people accepted and that still count for a run, oldest first.
+
+    One counts no longer once its case has passed in a later whole run, was edited or removed.
+    """
+    today = timezone.now().date()
+    rows = AcceptedFailure.objects.filter(suite=suite, withdrawn_at=None).order_by("pk")
+    rows_now = {row.case: row for row in rows if not row.is_over(today)}
+    if not rows_now:
+        return []
+    whole = Run.objects.suite_verdicts().filter(suite=suite, pk__lt=run.pk)
+    results = CaseResult.objects.filter(Q(run=run) | Q(run__in=whole), name__in=rows_now)
+    same, passed = set(), set()
+    for pk, name, digest, verdict in results.values_list("run", "name", "digest", "verdict"):
+        if pk == run.pk and digest == rows_now[name].digest:
+            same.add(name)
+        elif pk > rows_now[name].run_number and verdict == Verdict.PASSED:
+            passed.add(name)
+    return [rows_now[name] for name in rows_now if name in same - passed]
 
 
 def _findings(base: Run, head: Run) -> Mapping[str, Finding]:

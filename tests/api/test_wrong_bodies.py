@@ -106,6 +106,8 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         "POST /api/otlp/v1/traces": {"resourceSpans": [{"scopeSpans": [{"spans": [SPAN]}]}]},
         "POST /api/runs/": starting,
         "POST /api/runs/forecast/": starting,
+        "POST /api/runs/{id}/accepted-failures/": {"cases": ["case 1"], "reason": "x"},
+        "POST /api/runs/{id}/decision/": {"shipped": True, "reason": "x"},
         "POST /api/runs/{id}/baseline/": {"is_baseline": True},
         "POST /api/runs/{id}/pin/": {"is_pinned": True},
         "POST /api/runs/{id}/regrade/": regrading,

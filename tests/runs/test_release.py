@@ -177,12 +177,13 @@ def by_page(suite: Suite) -> str:
 
 
 def test_an_edited_agent_is_noted_beside_the_answer() -> None:
-    run = make_run(GOOD)
-    assert release_of(run.suite).check.notes == ()
+    suite = make_suite()
+    make_run(GOOD)
+    assert release_of(suite).check.notes == ()
 
-    run.suite.agent.save()
+    suite.agent.save()
 
-    release = release_of(run.suite)
+    release = release_of(suite)
     assert [release.words(note).sentence for note in release.check.notes] == [
         "The agent was edited after this run."
     ]

@@ -1,6 +1,6 @@
 """The box that answers “May we ship?” at the top of a page, with the next step of each reason."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.http import HttpRequest
@@ -9,8 +9,14 @@ from django.urls import reverse
 from evals_app.admin.comparing.side_by_side import comparison_url
 from evals_app.admin.retests.retest_dialog import retest_url
 from evals_app.admin.starting.run_dialog import may_run
-from evals_app.engine.verdicts.release_check import ReasonKind, ReleaseAnswer, ReleaseReason
-from evals_app.models import Run, Suite
+from evals_app.engine.verdicts.release_check import (
+    CAN_ACCEPT,
+    ReasonKind,
+    ReleaseAnswer,
+    ReleaseReason,
+)
+from evals_app.library.shipping import DECIDING
+from evals_app.models import AcceptedFailure, Run, Suite
 from evals_app.reports.answers.release import answer_word
 from evals_app.runs.release import SuiteRelease, release_of
 from evals_app.runs.reviews.review_tasks import SEEING
@@ -20,23 +26,35 @@ _TONES: Mapping[ReleaseAnswer, str] = {"yes": "good", "no": "bad", "not_yet": "w
 
 @dataclass(frozen=True, slots=True)
 class ReleaseLine:
-    """A reason or a note, with the button that leads to the next step; `url` may be empty."""
+    """A reason or a note, with the button that leads to the next step; `url` may be empty.
+
+    `accept_url` is that of the dialog that accepts its cases.
+    """
 
     sentence: str
     detail: str
     button: str = ""
     url: str = ""
+    is_dialog: bool = False
+    accept: str = ""
+    accept_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseBox:
-    """The answer in a word and a sentence, more reasons, and what is said beside it."""
+    """The answer in a word and a sentence, more reasons, and what is said beside it.
+
+    `decision` is what a person decided; `run` is set for those who may decide.
+    """
 
     word: str
     tone: str
     first: ReleaseLine
     others: tuple[ReleaseLine, ...]
     notes: tuple[ReleaseLine, ...]
+    decision: str = ""
+    run: Run | None = None
+    accepted: Sequence[AcceptedFailure] = ()
 
 
 def release_box(request: HttpRequest, suite: Suite, *, run: Run | None = None) -> ReleaseBox | None:
@@ -44,6 +62,7 @@ def release_box(request: HttpRequest, suite: Suite, *, run: Run | None = None) -
     if not request.user.has_perm("evals_app.view_run"):
         return None
     release = release_of(suite, run=run)
+    decided, may_decide = release.decision, release.run and request.user.has_perm(DECIDING)
     first, *others = (_line(request, release, reason) for reason in release.check.reasons)
     return ReleaseBox(
         answer_word(release.check),
@@ -51,12 +70,32 @@ def release_box(request: HttpRequest, suite: Suite, *, run: Run | None = None) -
         first,
         tuple(others),
         tuple(ReleaseLine(*release.words(note)) for note in release.check.notes),
+        f"{decided.in_words}." if decided else "",
+        release.run if may_decide and release.run and not release.run.is_open else None,
+        release.accepted,
     )
 
 
 def _line(request: HttpRequest, release: SuiteRelease, reason: ReleaseReason) -> ReleaseLine:
     button, url = _step(request, release, reason)
-    return ReleaseLine(*release.words(reason), button if url else "", url)
+    return ReleaseLine(
+        *release.words(reason),
+        button if url else "",
+        url,
+        is_dialog=button in _DIALOGS,
+        **_acceptance(request, release, reason),
+    )
+
+
+def _acceptance(
+    request: HttpRequest, release: SuiteRelease, reason: ReleaseReason
+) -> dict[str, str]:
+    may_accept = reason.kind in CAN_ACCEPT and request.user.has_perm(DECIDING)
+    if release.run is None or not may_accept:
+        return {}
+    label = "Accept it" if reason.count == 1 else f"Accept these {len(reason.cases):,}"
+    url = reverse("admin:evals_app_run_accept", args=[release.run.pk])
+    return {"accept": label, "accept_url": url}
 
 
 def _step(request: HttpRequest, release: SuiteRelease, reason: ReleaseReason) -> tuple[str, str]:
@@ -78,6 +117,7 @@ def _step(request: HttpRequest, release: SuiteRelease, reason: ReleaseReason) ->
     return "Open the run", "" if is_there else page
 
 
+_DIALOGS = {"Run the suite", "Settle"}
 _TO_RUN = {
     *(ReasonKind.NEVER_RUN, ReasonKind.CUT_SHORT, ReasonKind.PART_OF_SUITE),
     ReasonKind.OTHER_AGENT,

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 LAST_RUNS = 20
+LAST_DECISIONS = 20
 _TEMPLATES = "admin/evals_app/suites"
 
 
@@ -145,6 +146,7 @@ def results(request: HttpRequest, pk: int) -> HttpResponse:
     context |= {
         "trend": suite_trend(suite),
         "runs": [_run_line(run, suite) for run in rows[:LAST_RUNS]],
+        "decisions": suite.ship_decisions.order_by("-pk")[:LAST_DECISIONS],
         "has_more": len(rows) > LAST_RUNS,
         "runs_url": f"{reverse('admin:evals_app_run_changelist')}?suite_slug={suite.slug}",
     }

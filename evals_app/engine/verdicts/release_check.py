@@ -1,7 +1,8 @@
 """May we ship? The answer about a run of a suite, with its reasons: decided here and nowhere else."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
@@ -47,6 +48,7 @@ class ReasonKind(StrEnum):
     GATE_UNDECIDED = "gate_undecided"
     ONLY_MEASURED = "only_measured"
     # Yes
+    ACCEPTED = "accepted"  # cases that fail, which a person accepted
     NONE_REALLY_WORSE = "none_really_worse"
     NONE_WORSE = "none_worse"
     RELEASED = "released"  # it is the released version
@@ -54,7 +56,6 @@ class ReasonKind(StrEnum):
     NONE_COMPARED = "none_compared"
     # Beside the answer
     AGENT_EDITED = "agent_edited"  # after the run
-    ACCEPTED = "accepted"
     LESS_OFTEN = "less_often"
     UNSTEADY = "unsteady"
     FAIL_AS_BEFORE = "fail_as_before"
@@ -67,18 +68,37 @@ class ReasonKind(StrEnum):
 _KINDS = list(ReasonKind)
 NO_KINDS = frozenset(_KINDS[: _KINDS.index(ReasonKind.NEVER_RUN)])
 NOT_YET_KINDS = frozenset(
-    _KINDS[_KINDS.index(ReasonKind.NEVER_RUN) : _KINDS.index(ReasonKind.NONE_REALLY_WORSE)]
+    _KINDS[_KINDS.index(ReasonKind.NEVER_RUN) : _KINDS.index(ReasonKind.ACCEPTED)]
+)
+# Reasons about cases that a person may accept.
+CAN_ACCEPT = frozenset(
+    {
+        *(ReasonKind.REALLY_WORSE, ReasonKind.COLLAPSED, ReasonKind.CASES_FAILED),
+        *(ReasonKind.WORSE, ReasonKind.CHECK_WORSE),
+    }
 )
 # Both versions are known to differ, only not how certainly: a pipeline stops.
 _STOP = frozenset({ReasonKind.WORSE, ReasonKind.CHECK_WORSE})
+
+
+class Acceptance(NamedTuple):
+    """Why a person accepted that a case fails: their reason, their name, and until when.
+
+    Without a day, it counts until the case passes again.
+    """
+
+    reason: str
+    by: str
+    until: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseReason:
     """A reason with what it is about: `count` cases, the first of them in `cases`.
 
-    `total` is of how many; `gate` is set for reasons about gates. A reason about judges has the one
-    that agrees with people least, and counts the answers.
+    `total` is of how many; `gate` is set for reasons about gates, `accepted` for accepted cases: one
+    for each in `cases`. A reason about judges has the one that agrees with people least, and counts
+    the answers.
     """
 
     kind: ReasonKind
@@ -87,6 +107,7 @@ class ReleaseReason:
     cases: tuple[CasePair, ...] = ()
     gate: GateResult | None = None
     judge: "ComparedJudge | None" = None
+    accepted: tuple[Acceptance, ...] = ()
 
 
 class ComparedJudge(NamedTuple):
@@ -125,10 +146,10 @@ class ReleaseFacts:
     """What is known about a run, and its comparison with the released version.
 
     `pairs` has all cases of both runs; without a released version only those of the run. `settled`
-    has what a retest found, by the name of the case; `accepted` are the names of cases whose failure
-    a person accepted. `obstacles` are reasons known without looking at cases: the run is of a part of
-    the suite, of another agent, and so on. `judges` are those that decided in the run, if people
-    graded the same criteria.
+    has what a retest found, by the name of the case; so has `accepted` the failures that a person
+    accepted. `obstacles` are reasons known without looking at cases: the run is of a part of the
+    suite, of another agent, and so on. `judges` are those that decided in the run, if people graded
+    the same criteria.
     """
 
     pairs: Sequence[CasePair]
@@ -137,7 +158,7 @@ class ReleaseFacts:
     all_must_pass: bool = True
     allowed_worse: int = 0
     settled: Mapping[str, Finding] = field(default_factory=dict)
-    accepted: Collection[str] = ()
+    accepted: Mapping[str, Acceptance] = field(default_factory=dict)
     obstacles: Sequence[ReleaseReason] = ()
     is_released: bool = False
     is_agent_edited: bool = False
@@ -154,20 +175,21 @@ def check_release(facts: ReleaseFacts) -> ReleaseCheck:
     found = _sort_cases(facts)
     reasons = sorted(_reasons(facts, found), key=lambda reason: _KINDS.index(reason.kind))
     allowed = (ReasonKind.WORSE,) if _is_within_allowance(facts, found) else ()
+    accepted = tuple(_accepted_failures(facts, found))
     notes = (*edited, *_reasons_about(found, (*allowed, *_NOTES)))
     better = len(found.get(ChangeKind.BETTER, ()))
     kinds = {reason.kind for reason in reasons}
     if kinds & NO_KINDS:
-        return ReleaseCheck("no", tuple(reasons), notes, better)
+        return ReleaseCheck("no", tuple(reasons), (*accepted, *notes), better)
     if kinds:
-        return ReleaseCheck("not_yet", tuple(reasons), notes, better)
-    return ReleaseCheck("yes", (_why_yes(facts, found),), notes, better)
+        return ReleaseCheck("not_yet", tuple(reasons), (*accepted, *notes), better)
+    return ReleaseCheck("yes", (*accepted, _why_yes(facts, found)), notes, better)
 
 
 _NO_RESULT = {ReasonKind.NEVER_RUN, ReasonKind.RUNNING}
 _Groups = dict[StrEnum, list[CasePair]]  # cases by reason, or by change
 _NOTES = (
-    *(ReasonKind.ACCEPTED, ReasonKind.LESS_OFTEN, ReasonKind.UNSTEADY, ReasonKind.FAIL_AS_BEFORE),
+    *(ReasonKind.LESS_OFTEN, ReasonKind.UNSTEADY, ReasonKind.FAIL_AS_BEFORE),
     *(ReasonKind.NEW, ReasonKind.REMOVED, ReasonKind.EDITED, ReasonKind.RENAMED),
 )
 
@@ -277,12 +299,22 @@ def _reasons_of_gates(gates: Sequence[GateResult]) -> Iterator[ReleaseReason]:
         yield ReleaseReason(kind, gate=gate)
 
 
+def _accepted_failures(facts: ReleaseFacts, found: _Groups) -> Iterator[ReleaseReason]:
+    for reason in _reasons_about(found, (ReasonKind.ACCEPTED,)):
+        known = tuple(facts.accepted[pair.name] for pair in reason.cases)
+        yield replace(reason, accepted=known)
+
+
 def _why_yes(facts: ReleaseFacts, found: _Groups) -> ReleaseReason:
+    """Return what speaks for shipping, accepted failures aside."""
     if reason := next(_reasons_about(found, (ReasonKind.NONE_REALLY_WORSE,)), None):
         return reason
     left_out = {*_WHAT_CHANGED, ChangeKind.UNDECIDED}
-    if compared := sum(pair.change not in left_out for pair in facts.pairs):
-        return ReleaseReason(ReasonKind.NONE_WORSE, compared)
+    compared = sum(pair.change not in left_out for pair in facts.pairs)
+    if others := compared - sum(
+        pair.change.is_worse for pair in found.get(ReasonKind.ACCEPTED, ())
+    ):
+        return ReleaseReason(ReasonKind.NONE_WORSE, others)
     heads = [pair.head for pair in facts.pairs if pair.head is not None]
     passed = sum(head.verdict is Verdict.PASSED for head in heads)
     kind = ReasonKind.NONE_COMPARED if facts.has_base else ReasonKind.FIRST_RUN

@@ -57,7 +57,10 @@ class Command(BaseCommand):
         style = styles.get(release.check.answer, self.style.WARNING)
         self.stdout.write(f"{release.suite.name}. {style(release.sentence)}")
         first, *others = release.check.reasons
-        lines = [release.words(first).detail]
+        lines = [
+            f"{release.decision.in_words}." if release.decision else "",
+            release.words(first).detail,
+        ]
         for reason in (*others, *release.check.notes):
             words = release.words(reason)
             lines.append(f"{words.sentence} {words.detail}".rstrip())

@@ -65,19 +65,20 @@ ROLES = (
     Role(
         "Runner",
         "Sees what a viewer sees. Starts and schedules runs, which may cost money, cancels and"
-        " settles them.",
+        " settles them. Decides what is shipped.",
         (
             *_SEEING,
             *_rights("add", "evals_app.run"),
             *_rights("add change delete", "evals_app.schedule"),
+            "evals_app.decide_release",
             *_OWN_TOKENS,
         ),
     ),
     Role(
         "Reviewer",
-        "Sees what a viewer sees. Reads conversations, says which grades are wrong, and hands out"
-        " grades to check.",
-        (*_SEEING, "evals_app.review_execution"),
+        "Sees what a viewer sees. Reads conversations, says which grades are wrong, hands out"
+        " grades to check, and decides what is shipped.",
+        (*_SEEING, "evals_app.review_execution", "evals_app.decide_release"),
     ),
     Role(
         "Admin",

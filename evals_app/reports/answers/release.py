@@ -1,8 +1,9 @@
 """May we ship? The answer in words: the same on pages, in commands, over REST and in messages."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import NamedTuple
+from datetime import date, datetime
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -71,7 +72,7 @@ _WORDS: Mapping[ReasonKind, ReasonWords] = {
         "None of the cases that seemed worse is really worse.",
         "A retest of {names} found no difference.",
     ),
-    ReasonKind.NONE_WORSE: ReasonWords("None of the {count} compared cases got worse."),
+    ReasonKind.NONE_WORSE: ReasonWords("{not_worse}."),
     ReasonKind.RELEASED: ReasonWords("This is the released version."),
     ReasonKind.FIRST_RUN: ReasonWords(
         "{count} of {total} passed.", "Nothing to compare with yet: there is no released version."
@@ -82,7 +83,7 @@ _WORDS: Mapping[ReasonKind, ReasonWords] = {
     ReasonKind.AGENT_EDITED: ReasonWords(
         "The agent was edited after this run.", "Run the suite again to test what it is now."
     ),
-    ReasonKind.ACCEPTED: ReasonWords("{cases} {be} known to fail, and accepted.", "{names}."),
+    ReasonKind.ACCEPTED: ReasonWords("{known_failures}, accepted until {until}.", "{accepted}"),
     ReasonKind.LESS_OFTEN: ReasonWords(
         "{cases} passed less often: {both}.", "{names}. The verdict is the same."
     ),
@@ -136,6 +137,10 @@ def _values(reason: ReleaseReason, check: ReleaseCheck) -> dict[str, str]:
         "standing": _standing(reason),
         "both": _trials_of_both(reason),
         "renamed": _renames(reason),
+        "not_worse": _not_worse(reason, check),
+        "known_failures": count_text(reason.count, "known failure"),
+        "until": _until(reason),
+        "accepted": _acceptances(reason),
         "had_failed": f" {had_failed:,} had failed, which does not count as better."
         if had_failed
         else "",
@@ -147,12 +152,36 @@ def _standing(reason: ReleaseReason) -> str:
     return " ".join(standing_in_words(judge.agreement, least=judge.least)) if judge else ""
 
 
+def _not_worse(reason: ReleaseReason, check: ReleaseCheck) -> str:
+    """Count the compared cases, none of which got worse: the others, if failures were accepted."""
+    has_others = any(other.kind is ReasonKind.ACCEPTED for other in check.reasons)
+    if reason.count == 1:
+        return f"The {'other' if has_others else 'one'} compared case did not get worse"
+    return f"None of the {'other ' if has_others else ''}{reason.count:,} compared cases got worse"
+
+
 def _names(reason: ReleaseReason) -> str:
     """Name the first cases: `“Refund”, “Order” and 4 more`."""
     shown = reason.cases[:_NAMED]
     names = ", ".join(f"“{pair.name}”" for pair in shown)
     more = reason.count - len(shown)
     return f"{names} and {more:,} more" if more else names
+
+
+def _until(reason: ReleaseReason) -> str:
+    """Return when failures are no longer accepted: the first day of several."""
+    days = [acceptance.until for acceptance in reason.accepted if acceptance.until]
+    if not days:
+        return "it passes again" if reason.count == 1 else "they pass again"
+    return f"{min(days):%Y-%m-%d}"
+
+
+def _acceptances(reason: ReleaseReason) -> str:
+    """Say who accepted the first cases, and why: `“Refund”: “Fixed in May.” (ana)`."""
+    shown = list(zip(reason.cases, reason.accepted, strict=False))[:_NAMED]
+    parts = [f"“{pair.name}”: “{known.reason}” ({known.by})" for pair, known in shown]
+    more = reason.count - len(shown)
+    return "; ".join([*parts, *([f"and {more:,} more"] if more else [])]) + "."
 
 
 def _trials_of_both(reason: ReleaseReason) -> str:
@@ -181,6 +210,39 @@ class ReleaseReasonJson(Answer):
     total: int | None = Field(description="Of how many; null where that says nothing.")
 
 
+class ShipDecisionJson(Answer):
+    """What a person decided about a run."""
+
+    shipped: bool
+    reason: str
+    by: str = Field(description="The name of the person.")
+    created_at: datetime
+    run: int = Field(description="Its number; the run may have been deleted since.")
+    answered: str = Field(description="What Evalwell answered then, in one line.")
+
+
+def ship_decision_json(row: Any) -> Json:
+    """Return a `ShipDecision` as REST gives it."""
+    return ShipDecisionJson.of_object(row, by=row.by_name, run=row.run_number)
+
+
+class AcceptedFailureJson(Answer):
+    """A case that may fail, because a person accepted it."""
+
+    id: int
+    case: str
+    reason: str
+    until: date | None = Field(description="The last day; null: until the case passes again.")
+    by: str = Field(description="The name of the person.")
+    created_at: datetime
+    run: int = Field(description="The number of the run after which it was accepted.")
+
+
+def accepted_failure_json(row: Any) -> Json:
+    """Return an `AcceptedFailure` as REST gives it."""
+    return AcceptedFailureJson.of_object(row, by=row.by_name, run=row.run_number)
+
+
 class ReleaseJson(Answer):
     """May we ship? The answer about a suite, its reasons, the gravest first, and notes."""
 
@@ -195,10 +257,21 @@ class ReleaseJson(Answer):
     exit_code: int = Field(description="Of the command `decide`: 0 yes, 1 no or worse, 3 not yet.")
     reasons: list[ReleaseReasonJson]
     notes: list[ReleaseReasonJson]
+    decision: ShipDecisionJson | None = Field(
+        description="What a person decided last about the run."
+    )
+    accepted: list[AcceptedFailureJson] = Field(description="The known failures that still count.")
 
 
 def release_json(
-    check: ReleaseCheck, *, suite: str, run: int | None, released: int | None, scale: str
+    check: ReleaseCheck,
+    *,
+    suite: str,
+    run: int | None,
+    released: int | None,
+    decision: Any,
+    accepted: Iterable[Any],
+    scale: str,
 ) -> Json:
     """Return an answer as REST gives it."""
     return ReleaseJson.of_object(
@@ -209,6 +282,8 @@ def release_json(
         sentence=answer_text(check, scale=scale),
         reasons=[_reason_json(reason, check, scale) for reason in check.reasons],
         notes=[_reason_json(note, check, scale) for note in check.notes],
+        decision=None if decision is None else ship_decision_json(decision),
+        accepted=[accepted_failure_json(row) for row in accepted],
     )
 
 

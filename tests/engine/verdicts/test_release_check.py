@@ -1,5 +1,6 @@
 """May we ship? Each situation with its answer, its reason, and the exit code of a pipeline."""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from evals_app.engine.statistics.comparison import CaseOutcome, match_cases
 from evals_app.engine.statistics.retest import Finding
 from evals_app.engine.verdicts.gates import GateResult
 from evals_app.engine.verdicts.release_check import (
+    Acceptance,
     ComparedJudge,
     ReasonKind,
     ReleaseCheck,
@@ -21,6 +23,7 @@ from evals_app.engine.verdicts.release_check import (
 
 SLOW = GateResult("max_p95_increase", 0.2, 2.2, passed=False)
 WORSE_GATE = GateResult("max_regressions", 0, 1, passed=False)
+KNOWN = Acceptance("Fixed in May.", "ana", date(2026, 5, 31))
 OPEN_GATE = GateResult("min_pass_rate", 0.8, 1.0, passed=None)
 
 
@@ -111,8 +114,8 @@ def judges(*agreements: Agreement, least: float | None = None) -> tuple[Compared
         pytest.param(
             "a 3/3, b 1/1",
             "a 0/3, b 1/1",
-            {"accepted": {"a"}},
-            ("yes", "none_worse", 2, 0),
+            {"accepted": {"a": KNOWN}},
+            ("yes", "accepted", 1, 0),
             id="accepted",
         ),
         pytest.param(
@@ -221,18 +224,18 @@ def test_what_was_not_compared_and_what_failed_before_stands_beside_the_answer()
     found = check(
         "same 1/1, bad 0/1, edited=1 1/1, old=2 1/1, gone 0/1, less 3/3, better 0/1, noisy 3/4",
         "same 1/1, bad 0/1, edited=3 1/1, name=2 1/1, new 1/1, less 2/3, better 1/1, noisy 2/4",
-        accepted={"less"},
+        accepted={"less": KNOWN},
     )
 
     assert found.answer == "yes"
     assert {note.kind.value: [pair.name for pair in note.cases] for note in found.notes} == {
-        "accepted": ["less"],
         "fail_as_before": ["bad", "noisy"],
         "new": ["new"],
         "removed": ["gone"],
         "edited": ["edited"],
         "renamed": ["name"],
     }
+    assert [reason.kind.value for reason in found.reasons] == ["accepted", "none_worse"]
     assert found.better == 1
 
 
