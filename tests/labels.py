@@ -81,7 +81,8 @@ def label(
     **changes: Any,
 ) -> Review:
     """Write an execution with a grade by a yardstick, and what a person says of it."""
-    return review(judged_answer(yardstick, judge=judge, run=run), passed=person, by=by, **changes)
+    grade = judged_answer(yardstick, judge=judge, run=run, grade=changes.pop("grade", {}))
+    return review(grade, passed=person, by=by, **changes)
 
 
 def forty_labels(yardstick: Yardstick, *, run: Run | None = None) -> list[Review]:

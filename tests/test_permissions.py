@@ -214,6 +214,10 @@ PAGES: dict[str, Need] = {
     f"{_SETTLEMENT}<int:pk>/cancel/": RUNNING,
     _JUDGES: {"GET": "view_run", "POST": NOBODY},
     f"{_JUDGES}criteria/": {"GET": "view_execution", "POST": NOBODY},
+    f"{_JUDGES}criteria/<slug:digest>/check/": {
+        "GET": NOBODY,
+        "POST": f"view_execution {REVIEWING}",
+    },
     f"{_JUDGES}criteria/<slug:digest>/": {"GET": "view_execution", "POST": NOBODY},
     f"{_JUDGES}criteria/<slug:digest>/try/": f"{RUNNING} view_execution",
     **pages(

@@ -1,41 +1,44 @@
 """The pages that show how far judges agree with people, criterion by criterion."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
 from evals_app.admin.comparing.side_by_side import read_number
 from evals_app.admin.kit.pages import form_data, page_context, person
 from evals_app.admin.kit.presentation import badge, first_words, plural
+from evals_app.admin.reviews.trust_answer import TrustAnswer, answer_on_page, answers_in_list
 from evals_app.admin.starting.run_choices import CeilingField
 from evals_app.admin.starting.run_dialog import leave_dialog, may_run, runs_url
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.statistics.agreement import Agreement, Kappa, Proportion
 from evals_app.models import JudgeTally, Review, Yardstick
-from evals_app.reports.answers.agreement import agreement_in_words, whole_percent
+from evals_app.reports.answers.agreement import reasons_in_words, whole_percent
+from evals_app.reports.answers.corrected import corrected_in_words, plan_in_words
 from evals_app.reports.answers.forecasts import all_in_words
-from evals_app.reports.words.figures import UNKNOWN, count
+from evals_app.reports.words.figures import UNKNOWN
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.judges.calibration import (
     MAX_SHOWN,
     Calibration,
     calibrations_of,
-    corrected_pass_rate,
     find_calibration,
     most_compared,
+    newest_judged_run,
     versions,
 )
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.regrading.relabelling import plan_relabelling, start_relabelling
-from evals_app.runs.reviews.review_tasks import SEEING
+from evals_app.runs.reviews.label_tasks import ask_for_labels
+from evals_app.runs.reviews.review_tasks import CHECKING, SEEING, CannotCheckError
 from evals_app.runs.starting.freeze import CannotStartError
 
 PER_PAGE = 20
@@ -55,10 +58,7 @@ class CalibrationLine(NamedTuple):
     yardstick: Yardstick
     criterion: str
     kind: str
-    answers: str
-    agreed: str
-    commoner: str
-    is_compared: bool
+    answer: TrustAnswer
 
 
 class Figure(NamedTuple):
@@ -100,7 +100,7 @@ def list_criteria(request: HttpRequest) -> HttpResponse:
     context = page_context(request, JudgeTally) | {
         "title": "Judges compared with people",
         "judge": judge,
-        "lines": [_line(known) for known in calibrations_of(page[:PER_PAGE])],
+        "lines": _lines(request, calibrations_of(page[:PER_PAGE])),
         "earlier": _page_url(request, number - 1) if number > 1 else "",
         "later": _page_url(request, number + 1) if len(page) > PER_PAGE else "",
     }
@@ -113,6 +113,7 @@ def show_calibration(request: HttpRequest, digest: str) -> HttpResponse:
     """Show how one judge agrees with people on one criterion."""
     compared = _find_calibration(digest)
     yardstick, agreement = compared.yardstick, compared.agreement
+    run = newest_judged_run(compared)
     context = page_context(request, JudgeTally) | {
         "title": "Judge and people",
         "calibration": compared,
@@ -121,18 +122,33 @@ def show_calibration(request: HttpRequest, digest: str) -> HttpResponse:
         "agreement": agreement,
         "kind": _kind(yardstick),
         "scale": _SCALES.get(yardstick.scale, yardstick.scale),
-        "words": agreement_in_words(agreement, blind=compared.blind),
-        "corrected": _corrected_rate(compared),
+        "answer": answer_on_page(request, compared, run),
+        "words": reasons_in_words(agreement, blind=compared.blind),
+        "corrected": corrected_in_words(run.corrected, run.judged, run=run.run) if run else "",
+        "plan": plan_in_words(run.plan, run=run.run) if run else "",
         "figures": list(_figures(agreement)),
         "disagreements": _disagreements(compared),
         "left_out": max(0, len(compared.disagreements) - MAX_SHOWN),
         "versions": [
-            (_line(version), version.yardstick.created_at < yardstick.created_at)
-            for version in versions(compared)
+            (line, line.yardstick.created_at < yardstick.created_at)
+            for line in _lines(request, versions(compared))
         ],
         "may_try": bool(compared.answers) and may_run(request),
     }
     return render(request, "admin/evals_app/reviews/judges/calibration.html", context)
+
+
+@require_POST
+@permission_required(CHECKING, raise_exception=True)
+def check_answers(request: HttpRequest, digest: str) -> HttpResponse:
+    """Open the answers whose labels say most about a judge."""
+    compared = _find_calibration(digest)
+    try:
+        task = ask_for_labels(compared, by=person(request))
+    except CannotCheckError as error:
+        messages.warning(request, str(error))
+        return redirect("admin:evals_app_yardstick", digest)
+    return redirect("admin:evals_app_reviewtask_next", task.pk)
 
 
 @permission_required((*RUNNING, SEEING), raise_exception=True)
@@ -185,18 +201,17 @@ def _kind(yardstick: Yardstick) -> str:
     return grader.label if grader else yardstick.type
 
 
-def _line(compared: Calibration) -> CalibrationLine:
-    agreement, kind = compared.agreement, _kind(compared.yardstick)
-    criterion = first_words(compared.yardstick.criterion)
-    return CalibrationLine(
-        yardstick=compared.yardstick,
-        criterion=criterion,
-        kind="" if kind == criterion else kind,  # some kinds have no other criterion
-        answers=count(agreement.n),
-        agreed=_with_interval(agreement.same_verdict),
-        commoner=_share(agreement.commoner),
-        is_compared=bool(agreement.n),
-    )
+def _lines(request: HttpRequest, calibrations: Sequence[Calibration]) -> list[CalibrationLine]:
+    answers = answers_in_list(request, calibrations)
+    return [
+        _line(known.yardstick, answer) for known, answer in zip(calibrations, answers, strict=True)
+    ]
+
+
+def _line(yardstick: Yardstick, answer: TrustAnswer) -> CalibrationLine:
+    kind, criterion = _kind(yardstick), first_words(yardstick.criterion)
+    # Some kinds have no other criterion.
+    return CalibrationLine(yardstick, criterion, "" if kind == criterion else kind, answer)
 
 
 def _share(rate: Proportion) -> str:
@@ -208,22 +223,6 @@ def _interval(rate: Proportion) -> str:
         return UNKNOWN
     low, high = map(whole_percent, rate.interval)
     return f"{low} to {high}"
-
-
-def _with_interval(rate: Proportion) -> str:
-    return f"{_share(rate)} ({_interval(rate)})" if rate.total else UNKNOWN
-
-
-def _corrected_rate(compared: Calibration) -> str:
-    """Return the pass rate that people would find in the newest run."""
-    known = corrected_pass_rate(compared)
-    if known is None:
-        return ""
-    return (
-        f"In run {known.run} the judge passed {known.passed:,} of {plural(known.grades, 'answer')}"
-        f" ({whole_percent(known.passed / known.grades)}). If the compared answers are typical of"
-        f" that run, people would pass about {whole_percent(known.corrected)}."
-    )
 
 
 def _figures(agreement: Agreement) -> Iterable[Figure]:

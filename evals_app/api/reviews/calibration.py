@@ -8,6 +8,7 @@ from evals_app.reports.answers.agreement_answers import (
     YardstickDetails,
     YardstickRow,
     calibration_json,
+    corrected_json,
     yardstick_json,
 )
 from evals_app.requests.endpoint import ListEndpoint, OneEndpoint, describe_get
@@ -18,6 +19,7 @@ from evals_app.runs.judges.calibration import (
     Calibration,
     calibrations_of,
     find_calibration,
+    newest_judged_run,
     versions,
 )
 from fixtures_app.ground.strict_json import JsonObject
@@ -53,11 +55,13 @@ class OneYardstick(OneEndpoint):
         if compared is None:
             return None
         shown = compared.disagreements[:MAX_SHOWN]
+        newest = newest_judged_run(compared)
         return calibration_json(
             compared.yardstick,
             compared.agreement,
             blind=compared.blind,
             ties=compared.ties,
+            corrected=newest and corrected_json(newest.run, newest.judged, newest.corrected),
             disagreements=[
                 {
                     "execution": answer.newest.execution,

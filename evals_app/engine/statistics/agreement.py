@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from evals_app.engine.statistics.rates import at_least, wilson_interval
 
 MIN_LABELS = 20  # below this, kappa means little, and nothing is said about the judge
-_MIN_INFORMED = (
-    0.2  # below this, the judge hardly distinguishes answers, so a pass rate cannot be corrected
-)
 _Z = 1.959964  # 95 %
 
 # The grades of a scale, the lowest and the highest; scores 0..1 lie between them.
@@ -130,17 +127,6 @@ class Agreement:
             [self.only_people_passed, self.both_passed],
         ]
         return weighted_kappa(table) if self.is_enough else None
-
-    def corrected_pass_rate(self, observed: float) -> float | None:
-        """Return the pass rate that people would find where the judge finds `observed`.
-
-        None if the judge is too poor at separating passes from failures. Source: Rogan & Gladen,
-        American Journal of Epidemiology 107 (1978), 71-76.
-        """
-        tpr, tnr = self.passes_noticed.share, self.failures_noticed.share
-        if tpr is None or tnr is None or tpr + tnr - 1 <= _MIN_INFORMED:
-            return None
-        return min(1.0, max(0.0, (observed + tnr - 1) / (tpr + tnr - 1)))
 
 
 def majority(verdicts: Sequence[bool | None]) -> bool | None:

@@ -13,7 +13,7 @@ def at_least(value: float, bound: float) -> bool:
     return value >= bound - _NOISE
 
 
-def wilson_interval(passed: int, total: int, *, z: float = 1.959964) -> tuple[float, float]:
+def wilson_interval(passed: float, total: float, *, z: float = 1.959964) -> tuple[float, float]:
     """Return the lower and upper bound of a pass rate, each in 0..1; `z` 1.96 means 95 %.
 
     Raises:

@@ -51,9 +51,12 @@ def agreement_in_words(
     `blind` are the labels of people who did not see the judge's verdict before, if that is known.
     """
     first = standing_in_words(agreement, least=least)
-    if not agreement.n:
-        return first
-    return [*first, *_sentences(agreement), *_blind(agreement.n, blind)]
+    return [*first, *reasons_in_words(agreement, blind=blind)]
+
+
+def reasons_in_words(agreement: Agreement, *, blind: int | None = None) -> list[str]:
+    """Return only what the numbers say in addition to whether the judge may decide."""
+    return [*_sentences(agreement), *_blind(agreement.n, blind)] if agreement.n else []
 
 
 def agreement_in_short(agreement: Agreement) -> str:
@@ -78,7 +81,7 @@ def _sentences(agreement: Agreement) -> Iterator[str]:
     failures, passes = agreement.failures_noticed, agreement.passes_noticed
     if failures.total:
         counts = f"{failures.count:,} of {count_text(failures.total, 'failure')}"
-        yield f"It noticed {counts}{_how_sure(failures)}."
+        yield f"The judge noticed {counts}{_how_sure(failures)}."
     elif standing is not Standing.ONE_SIDED:
         yield "People failed none of them, so it is unknown how many failures it would notice."
     if passes.total:
@@ -118,11 +121,20 @@ def _blind(n: int, blind: int | None) -> Iterator[str]:
     )
 
 
+def share_with_interval(share: float, interval: tuple[float, float]) -> str:
+    """Write a share and the range in which it probably is: `90 % (79 to 96 %)`."""
+    return f"{whole_percent(share)} ({_range(interval)})"
+
+
+def _range(interval: tuple[float, float]) -> str:
+    low, high = map(whole_percent, interval)
+    return f"{low.removesuffix(f'{_NB}%')} to {high}"
+
+
 def _how_sure(rate: Proportion) -> str:
     if rate.share is None or rate.interval is None:
         return ""
-    low, high = map(whole_percent, rate.interval)
-    return f" ({whole_percent(rate.share)}, {low.removesuffix(f'{_NB}%')} to {high})"
+    return f" ({whole_percent(rate.share)}, {_range(rate.interval)})"
 
 
 def _kappa(kappa: Kappa) -> str:

@@ -5,7 +5,9 @@ from datetime import datetime
 
 from pydantic import Field
 
-from evals_app.engine.statistics.agreement import Agreement, Kappa, OnScale
+from evals_app.engine.statistics.agreement import Agreement, Kappa, OnScale, Proportion
+from evals_app.engine.statistics.corrected import CorrectedRate, NotCorrected
+from evals_app.engine.statistics.trust import Standing, standing_of
 from evals_app.reports.answers.agreement import agreement_in_words
 from evals_app.reports.answers.run_answers import Answer, Interval, Json
 
@@ -57,10 +59,25 @@ class YardstickRow(Answer):
     is_item: bool = Field(description="Whether it is one bullet of a rubric.")
     created_at: datetime
     labels: int = Field(description="Answers that people graded too; 0: not yet compared.")
+    standing: Standing = Field(
+        description="Whether the judge may decide; what a suite asks for is not looked at."
+    )
     agreement: RateAnswer = Field(description="The same verdict.")
     commoner: RateAnswer = Field(
         description="What a judge would reach that always gives the commoner verdict of people."
     )
+
+
+class CorrectedAnswer(Answer):
+    """The pass rate that people would find in the newest run with labels."""
+
+    run: int
+    judged: RateAnswer = Field(description="What the judge passed there.")
+    share: float | None = Field(description="What people would pass; null: unknown.")
+    interval: Interval | None = Field(
+        description="95 %, with the uncertainty of the labels and of the run."
+    )
+    why_not: NotCorrected | None = Field(description="Why it is unknown.")
 
 
 class DisagreementAnswer(Answer):
@@ -73,7 +90,7 @@ class DisagreementAnswer(Answer):
 
 
 class YardstickDetails(YardstickRow):
-    """The passport of a judge: how far it agrees with people."""
+    """How far a judge agrees with people."""
 
     in_words: list[str]
     table: TableAnswer
@@ -81,6 +98,7 @@ class YardstickDetails(YardstickRow):
     failures_noticed: RateAnswer = Field(description="Of what people failed (TNR).")
     kappa: KappaAnswer | None = Field(description="Cohen's; null below 20 labels.")
     on_scale: OnScaleAnswer | None
+    corrected: CorrectedAnswer | None = Field(description="null: there are no labels.")
     blind: int = Field(description="Labels given before the person saw the judge's verdict.")
     ties: int = Field(description="Answers on which people disagree; they do not count.")
     disagreements: list[DisagreementAnswer] = Field(description="The newest 50.")
@@ -118,9 +136,20 @@ def calibration_json(
     )
 
 
+def corrected_json(run: int, judged: Proportion, corrected: CorrectedRate | NotCorrected) -> Json:
+    """Return a corrected pass rate, or why there is none."""
+    known: Json = {"share": None, "interval": None, "why_not": None}
+    if isinstance(corrected, NotCorrected):
+        known["why_not"] = corrected.value
+    else:
+        known |= {"share": corrected.share, "interval": corrected.interval}
+    return CorrectedAnswer.of(known, run=run, judged=RateAnswer.of_object(judged))
+
+
 def _of_lists(agreement: Agreement) -> Json:
     return {
         "labels": agreement.n,
+        "standing": standing_of(agreement).value,
         "agreement": RateAnswer.of_object(agreement.same_verdict),
         "commoner": RateAnswer.of_object(agreement.commoner),
     }

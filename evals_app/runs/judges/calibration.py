@@ -6,10 +6,24 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
 
-from django.db.models import Count, F, Q, QuerySet, Window
+from django.db.models import Count, F, Max, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
-from evals_app.engine.statistics.agreement import Agreement, Label, compare, majority
+from evals_app.engine.statistics.agreement import (
+    MIN_LABELS,
+    Agreement,
+    Label,
+    Proportion,
+    compare,
+    majority,
+)
+from evals_app.engine.statistics.corrected import (
+    CorrectedRate,
+    LabelPlan,
+    NotCorrected,
+    correct_pass_rate,
+    plan_labels,
+)
 from evals_app.engine.statistics.rates import mean
 from evals_app.models import GradeResult, Review, Yardstick
 from evals_app.models.judging.reviews import IS_LABEL
@@ -17,7 +31,8 @@ from evals_app.models.judging.reviews import IS_LABEL
 MAX_REVIEWS = 500  # of a criterion: the newest
 MAX_SHOWN = 50  # disagreements
 MAX_VERSIONS = 20
-MAX_CORRECTED = 5000  # executions of a run whose pass rate is corrected
+MAX_CORRECTED = 10_000  # executions of a run whose pass rate is corrected
+MAX_PLANNED = 30  # answers to check at once
 
 
 class CheckPlace(NamedTuple):
@@ -92,6 +107,11 @@ class Calibration:
         return found
 
     @property
+    def newest(self) -> HumanVerdict | None:
+        """One of the labels in the newest run with any."""
+        return max((answer.newest for answer in self.answers), key=attrgetter("run"), default=None)
+
+    @property
     def disagreements(self) -> list[GradedAnswer]:
         """The answers with different verdicts, the newest first."""
         return [answer for answer in self.answers if answer.is_disagreed]
@@ -145,37 +165,53 @@ def agreements_in_runs(runs: Sequence[int]) -> dict[int, Agreement]:
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
-    """A judge's pass rate in a run, the number of grades, and the rate that people would find."""
+class JudgedRun:
+    """The newest run with labels: what the judge passed there, and what follows for people.
+
+    `place` is that of one of its labels, and `decides` whether the judge's grades counted there. `plan`
+    is which answers to check next; it has none if the run has no others.
+    """
 
     run: int
-    grades: int
-    passed: int
-    corrected: float
+    place: CheckPlace
+    decides: bool
+    judged: Proportion
+    corrected: CorrectedRate | NotCorrected
+    plan: LabelPlan
 
 
-def corrected_pass_rate(calibration: Calibration) -> Corrected | None:
-    """Return the corrected pass rate of the newest run with labels, unless that run is large.
-
-    Also None if the judge is too poor at separating passes from failures.
-    """
-    if (
-        not calibration.agreement.is_enough
-        or calibration.agreement.corrected_pass_rate(1.0) is None
-    ):
+def newest_judged_run(calibration: Calibration) -> JudgedRun | None:
+    """Return the newest run with labels; None if there are none. A large run is not counted."""
+    newest = calibration.newest
+    if newest is None:
         return None
-    run = next(iter(calibration.by_run))
+    labels = compare(
+        [answer.label for answer in calibration.answers if answer.newest.run == newest.run]
+    )
     grades = GradeResult.objects.filter(
-        execution__run=run,
+        execution__run=newest.run,
         execution__run__total__lte=MAX_CORRECTED,
         yardstick=calibration.yardstick.pk,
         passed__isnull=False,
     )
-    counts = grades.aggregate(all=Count("pk"), passed=Count("pk", filter=Q(passed=True)))
-    if not counts["all"]:
-        return None
-    rate = calibration.agreement.corrected_pass_rate(counts["passed"] / counts["all"])
-    return None if rate is None else Corrected(run, counts["all"], counts["passed"], rate)
+    counts = grades.aggregate(
+        all=Count("pk"), passed=Count("pk", filter=Q(passed=True)), weight=Max("weight")
+    )
+    judged = Proportion(counts["passed"], counts["all"])
+    return JudgedRun(
+        newest.run,
+        newest.place,
+        counts["weight"] != 0,  # of a bullet it is unknown
+        judged,
+        correct_pass_rate(labels, judged),
+        plan_next(calibration.agreement, labels, judged),
+    )
+
+
+def plan_next(agreement: Agreement, labels: Agreement, judged: Proportion) -> LabelPlan:
+    """Return which answers of a run to check next; `agreement` includes the labels of other runs."""
+    missing = max(0, MIN_LABELS - agreement.n)
+    return plan_labels(labels, judged, least=missing, most=missing or MAX_PLANNED)
 
 
 def versions(calibration: Calibration) -> list[Calibration]:

@@ -103,7 +103,7 @@ def create_task(
     Raises:
         CannotCheckError: there is nothing to check, or someone may not.
     """
-    _refuse(run, people, count)
+    refuse_run(run, people, count)
     known = list(ReviewItem.objects.filter(task__run=run).values_list("grade", "item"))
     tasks = ReviewTask.objects.filter(run=run).count()
     seed = f"{run.pk}-{tasks}"
@@ -114,12 +114,19 @@ def create_task(
         _refuse_unknown(checks, candidates)
         candidates = [candidate for candidate in candidates if candidate.check in checks]
     drawn = _draw_fresh(candidates, count=count, seed=seed, known=set(known))
+    return store_task(run, [(one.grade, one.item) for one in drawn], by=by, people=people)
+
+
+def store_task(
+    run: Run, drawn: Sequence[tuple[int, int | None]], *, by: User, people: Collection[User] = ()
+) -> ReviewTask:
+    """Store a task that asks about grades, or bullets by number, in this order."""
     with transaction.atomic():
         task = ReviewTask.objects.create(run=run, created_by=by)
         task.people.set(people)
         ReviewItem.objects.bulk_create(
-            ReviewItem(task=task, position=position, grade_id=one.grade, item=one.item)
-            for position, one in enumerate(drawn, 1)
+            ReviewItem(task=task, position=position, grade_id=grade, item=item)
+            for position, (grade, item) in enumerate(drawn, 1)
         )
         names = ", ".join(sorted(map(shown_name, people)))
         whose = f" for {names}" if names else ""
@@ -250,7 +257,12 @@ def _draw_fresh(
     return drawn
 
 
-def _refuse(run: Run, people: Iterable[User], count: int) -> None:
+def refuse_run(run: Run, people: Iterable[User], count: int) -> None:
+    """Refuse runs whose grades cannot be checked, and people who may not.
+
+    Raises:
+        CannotCheckError: for one of these reasons.
+    """
     if run.is_open:
         raise CannotCheckError(f"Run {run.pk} has not ended.")
     if run.pruned_at is not None:

@@ -9,10 +9,11 @@ from django.test import Client, TestCase
 from django.urls import reverse
 
 from evals_app.admin.reviews import calibration
-from evals_app.models import Assertion, GradeResult, Run, Yardstick
+from evals_app.models import Assertion, GradeResult, ReviewTask, Run, Yardstick
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.reviews.reviewing import review_grade
 from tests.labels import forty_labels, judged_answer, label, make_yardstick, review
+from tests.makers import make_run
 from tests.runs.suites import finished, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -28,9 +29,7 @@ def plain(text: str) -> str:
     return text.replace("\u00a0", " ")
 
 
-def test_the_list_shows_the_number_of_answers_and_the_commoner_verdict(
-    admin_client: Client,
-) -> None:
+def test_the_list_says_which_judges_may_decide_and_the_next_step(admin_client: Client) -> None:
     compared, new = make_yardstick("Is polite"), make_yardstick("Is short")
     forty_labels(compared)
 
@@ -38,9 +37,11 @@ def test_the_list_shows_the_number_of_answers_and_the_commoner_verdict(
 
     first, second = page.context["lines"]
     assert (first.yardstick, second.yardstick) == (compared, new)
-    assert (first.answers, plain(first.agreed), plain(first.commoner)) == (
-        *("40", "85 % (71 % to 93 %)", "75 %"),
+    assert plain(first.answer.sentence) == (
+        "Agrees with people in 34 of 40 answers (85 %, 71 to 93 %): may decide."
     )
+    assert (first.answer.tone, first.answer.check) == ("good", "")
+    assert (second.answer.tone, second.answer.check) == ("warn", "Check 20 answers")
     assert page.content.decode().count("not yet compared with people") == 1
 
 
@@ -76,7 +77,7 @@ def test_the_calibration_begins_with_words_and_has_the_numbers_worked_out_by_han
 
     context = page_of(admin_client, yardstick).context
 
-    assert "40" in context["words"][0]
+    assert "34 of 40" in context["answer"].sentence
     figures = [(plain(figure.value), plain(figure.interval)) for figure in context["figures"]]
     assert figures == [
         ("34 of 40: 85 %", "71 % to 93 %"),
@@ -85,8 +86,9 @@ def test_the_calibration_begins_with_words_and_has_the_numbers_worked_out_by_han
         ("28 of 30: 93 %", "79 % to 98 %"),
         ("0.57", "0.27 to 0.88"),
     ]
-    # The judge passed 32 of 40 in that run: (0.8 + 0.6 - 1) / (28/30 + 0.6 - 1) = 0.75.
-    assert "75 %" in plain(context["corrected"])
+    # All 40 were labelled, and people passed 30 of them.
+    assert "32 of 40" in context["corrected"]
+    assert "75 % (" in plain(context["corrected"])
 
 
 def test_a_criterion_without_labels_says_so_and_offers_nothing_to_try(admin_client: Client) -> None:
@@ -133,6 +135,84 @@ def test_nothing_that_people_or_judges_write_runs_on_the_page(admin_client: Clie
 
     for url in (LIST, reverse("admin:evals_app_yardstick", args=[yardstick.digest])):
         assert hostile not in admin_client.get(url).content.decode()
+
+
+# The answer and the next step
+
+
+def answered(
+    suite_changes: dict[str, Any], cells: tuple[int, int, int, int], **grade: Any
+) -> tuple[Yardstick, Run]:
+    """Label answers of a run: both pass, only the judge, only people, both fail."""
+    suite = make_suite(cases=1, **suite_changes)
+    run, yardstick = make_run(suite=suite), make_yardstick()
+    pairs = [(True, True), (False, True), (True, False), (False, False)]
+    for (person, judge), number in zip(pairs, cells, strict=True):
+        for _ in range(number):
+            label(yardstick, person=person, judge=judge, run=run, grade=grade)
+    return yardstick, run
+
+
+CRITERION, NO_WEIGHT = "Change the criterion", {"weight": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("least", "cells", "grade", "expected"),
+    [
+        pytest.param(None, (16, 3, 8, 3), {}, ("bad", CRITERION), id="worse"),
+        pytest.param(None, (20, 2, 0, 0), {}, ("bad", CRITERION), id="no better"),
+        pytest.param(0.9, (28, 4, 2, 6), {}, ("bad", CRITERION), id="less than the suite asks"),
+        pytest.param(None, (28, 4, 2, 6), {}, ("good", ""), id="it decides"),
+        pytest.param(None, (28, 4, 2, 6), NO_WEIGHT, ("good", "Let it decide"), id="no weight"),
+        pytest.param(0.8, (28, 4, 2, 6), NO_WEIGHT, ("good", "Run the suite"), id="from now on"),
+        pytest.param(None, (8, 0, 0, 0), {}, ("warn", ""), id="too few"),
+    ],
+)
+def test_the_page_answers_whether_the_judge_may_decide_and_leads_on(
+    admin_client: Client,
+    least: float | None,
+    cells: tuple[int, int, int, int],
+    grade: dict[str, Any],
+    expected: tuple[str, str],
+) -> None:
+    yardstick, _ = answered({"min_judge_agreement": least}, cells, **grade)
+
+    answer = page_of(admin_client, yardstick).context["answer"]
+
+    (line,) = admin_client.get(LIST).context["lines"]
+    assert (answer.tone, answer.button) == expected
+    assert (line.answer.tone, line.answer.sentence) == (answer.tone, answer.sentence)
+    if answer.button:
+        assert admin_client.get(answer.url).status_code == HTTPStatus.OK
+
+
+def test_one_click_opens_the_answers_that_narrow_most(admin_client: Client) -> None:
+    yardstick, run = answered({}, (10, 1, 1, 8))
+    passes = [judged_answer(yardstick, judge=True, run=run) for _ in range(5)]
+    failures = [judged_answer(yardstick, judge=False, run=run) for _ in range(5)]
+
+    page = page_of(admin_client, yardstick)
+    url = reverse("admin:evals_app_yardstick_check", args=[yardstick.digest])
+    opened = admin_client.post(url, follow=True)
+    again = admin_client.post(url)
+
+    task = ReviewTask.objects.get()
+    asked = set(task.items.values_list("grade", flat=True))
+    assert page.context["answer"].check == f"Check {len(asked)} more answers"
+    assert f"{len(asked)} more answers of run {run.pk}" in page.context["plan"]
+    assert asked == {grade.pk for grade in (*passes, *failures)}
+    assert opened.redirect_chain[-1][0].endswith(f"/reviewtask/{task.pk}/check/1/")
+    assert again.headers["Location"].endswith(f"/reviewtask/{task.pk}/check/")
+
+
+def test_where_nothing_is_left_to_check_the_page_says_so(admin_client: Client) -> None:
+    yardstick, _ = answered({}, (2, 0, 0, 1))
+
+    url = reverse("admin:evals_app_yardstick_check", args=[yardstick.digest])
+    opened = admin_client.post(url, follow=True)
+
+    assert not ReviewTask.objects.exists()
+    assert "left to check" in opened.content.decode()
 
 
 # Trying a new wording
@@ -190,8 +270,8 @@ def test_the_labels_are_compared_with_the_verdicts_of_the_new_wording(
     second = Yardstick.objects.latest("pk")
     ((before, is_earlier),) = page_of(admin_client, second).context["versions"]
     ((after, _),) = page_of(admin_client, first).context["versions"]
-    assert (before.yardstick, plain(before.agreed)[:3], is_earlier) == (first, "0 %", True)
-    assert (after.yardstick, plain(after.agreed)[:5]) == (second, "100 %")
+    assert (before.yardstick, "0 of 2" in before.answer.why, is_earlier) == (first, True, True)
+    assert (after.yardstick, "2 of 2" in after.answer.why) == (second, True)
 
 
 @pytest.mark.django_db(transaction=True)

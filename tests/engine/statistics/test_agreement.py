@@ -55,8 +55,6 @@ def test_forty_labels_give_the_numbers_worked_out_by_hand() -> None:
     assert found.kappa is not None
     assert found.kappa.value == pytest.approx(4 / 7)
     assert found.kappa.interval == near(4 / 7 - 0.30357, 4 / 7 + 0.30357)
-    # The judge passes 0.8 of all: (0.8 + 0.6 - 1) / (28/30 + 0.6 - 1) = 0.75, what people passed.
-    assert found.corrected_pass_rate(32 / 40) == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize(
@@ -93,24 +91,6 @@ def test_a_rate_of_nothing_is_unknown(labels: list[Label]) -> None:
     rates = [found.passes_noticed, found.failures_noticed]
     assert None in [rate.share for rate in rates]
     assert [rate.share is None for rate in rates] == [rate.interval is None for rate in rates]
-    assert found.corrected_pass_rate(0.5) is None
-
-
-@pytest.mark.parametrize(
-    ("agreement", "observed", "corrected"),
-    [
-        pytest.param(Agreement(16, 8, 4, 12), 0.6, 0.5, id="0.8 and 0.6"),
-        pytest.param(Agreement(16, 8, 4, 12), 0.2, 0.0, id="not below 0"),
-        pytest.param(Agreement(16, 8, 4, 12), 0.9, 1.0, id="not above 1"),
-        pytest.param(Agreement(12, 8, 8, 12), 0.5, None, id="0.6 and 0.6 are too little"),
-    ],
-)
-def test_a_pass_rate_is_corrected_where_the_judge_knows_enough(
-    agreement: Agreement, observed: float, corrected: float | None
-) -> None:
-    assert agreement.corrected_pass_rate(observed) == (
-        None if corrected is None else pytest.approx(corrected)
-    )
 
 
 def test_grades_on_a_scale_are_weighted_by_the_square_of_their_distance() -> None:
