@@ -32,7 +32,8 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from evals_app.engine.statistics.rates import percentile
-from evals_app.models import ApiToken, Case, Execution, Run, Suite
+from evals_app.models import ApiToken, Case, Execution, Run, Suite, Yardstick
+from evals_app.runs.judges.calibration import most_compared
 
 MAX_MS = 300.0
 MAX_QUERIES = 12
@@ -140,6 +141,7 @@ def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
     yield Page("run that is open", _pages_of(Run, Run.objects.filter(status__in=Run.OPEN)[:8]))
     yield from _execution_lists(user, rng)
     yield from _reviews(rng)
+    yield from _judges()
     suites = reverse("admin:evals_app_suite_changelist")
     yield Page("suites", [suites, f"{suites}?q=refund", f"{suites}?p=2"])
     yield Page(
@@ -263,6 +265,19 @@ def _reviews(rng: random.Random) -> Iterator[Page]:
     yield Page("review, the last results of its case", strip)
     waiting = Execution.objects.filter(status__in=["queued", "running"], run__status__in=Run.OPEN)
     yield Page("review, not yet run", _pages_of(Execution, waiting.order_by("pk")[:20]))
+
+
+def _judges() -> Iterator[Page]:
+    """Return the pages of judges, and of the criteria by which they grade."""
+    yield Page("judges", [reverse("admin:evals_app_judgetally_changelist")])
+    url = reverse("admin:evals_app_yardsticks")
+    judges = Yardstick.objects.values_list("judge", flat=True).distinct().order_by("judge")
+    yield Page("criteria", [url, *(f"{url}?p={number}" for number in (2, 5, 20))])
+    yield Page("criteria of a judge", [f"{url}?{urlencode({'judge': name})}" for name in judges])
+    compared = most_compared()[:40]
+    pages = [reverse("admin:evals_app_yardstick", args=[row.digest]) for row in compared]
+    yield Page("criterion", pages)
+    yield Page("criterion, the most compared", pages[:3])
 
 
 # REST

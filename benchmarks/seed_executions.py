@@ -47,12 +47,15 @@ from evals_app.library.saving import save_agent, save_suite
 from evals_app.models import (
     Execution,
     GradeResult,
+    JudgeTally,
     Lease,
+    Review,
     Run,
     Snapshot,
     SnapshotCase,
     Suite,
     Transcript,
+    Yardstick,
 )
 from evals_app.runs.ending.finish import CaseResults
 from tests.makers import UNDECIDED
@@ -62,6 +65,9 @@ T = TypeVar("T")
 
 YEAR = timedelta(days=365)
 OPEN_RUNS = 3
+JUDGES = ("anthropic/claude-haiku-5-5", "openai/gpt-6-mini", "google/gemini-4-flash")
+WORDINGS = 10  # of each criterion; judges grade by the last one
+LABELLED = 20  # one judged grade in so many has a label
 PEOPLE = ("ada", "grace", "katherine", "edsger", "barbara", "alan")
 TOPICS = ("Refund", "Late parcel", "Invoice", "Booking", "Password", "Address", "Complaint")
 SITUATIONS = ("asked twice", "angry customer", "in Portuguese", "no order number", "by phone")
@@ -94,6 +100,7 @@ class Written:
     agent: AgentSpec
     snapshot: Snapshot
     pass_rate: float
+    yardstick: Yardstick
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,7 @@ def seed(
     for plan in plans:
         with transaction.atomic():
             writer.write(plan)
+    copy(Review, list(_labels()))
     _set_sequences()
     return total
 
@@ -172,7 +180,24 @@ def _suite(number: int, suites: int, largest: int, rng: random.Random) -> Writte
     save_agent(agent)
     save_suite(spec)
     row = Suite.objects.get(slug=spec.slug)
-    return Written(row, spec, agent, _snapshot(spec, agent), pass_rate=rng.uniform(0.7, 0.99))
+    pass_rate = rng.uniform(0.7, 0.99)
+    return Written(row, spec, agent, _snapshot(spec, agent), pass_rate, _yardstick(number))
+
+
+def _yardstick(number: int) -> Yardstick:
+    """Write a criterion with earlier wordings of it, which no one compared."""
+    wordings = [
+        Yardstick(
+            digest=f"{number:016}{wording:016}",
+            type="llm_judge",
+            criterion=f"The reply of desk {number} is kind, and says when the parcel arrives. " * 3,
+            scale="pass_fail",
+            judge=JUDGES[number % len(JUDGES)],
+            prompt_version=3,
+        )
+        for wording in range(WORDINGS)
+    ]
+    return Yardstick.objects.bulk_create(wordings)[-1]
 
 
 def _snapshot(spec: SuiteSpec, agent: AgentSpec) -> Snapshot:
@@ -258,7 +283,11 @@ class _Writer:
         copy(Execution, rows)
         ended = [row for row in rows if row["finished_at"] is not None]
         graded = [row for row in ended if row["id"] - self._first_key > self._graded_from]
-        copy(GradeResult, chain.from_iterable(map(_grades, graded)))
+        key = plan.suite.yardstick.pk
+        copy(GradeResult, chain.from_iterable(_grades(row, key) for row in graded))
+        JudgeTally.objects.create(
+            run=run, day=plan.at.date(), model=plan.suite.yardstick.judge, graded=len(ended)
+        )
         recent = [row for row in ended if row["id"] - self._first_key > self._transcripts_from]
         copy(Transcript, (_transcript(row, plan.suite) for row in recent))
 
@@ -395,13 +424,14 @@ def _run_columns(
     }
 
 
-def _grades(execution: Row) -> Iterator[Row]:
-    """Return two checks of the text and a judged one."""
+def _grades(execution: Row, yardstick: int) -> Iterator[Row]:
+    """Return two checks of the text and one by a yardstick, which fails every fifth."""
     has_missed = execution["cause"] == "assertion"
     for position, (kind, family) in enumerate(
-        (("contains", "text"), ("not_contains", "text"), ("llm-rubric", "judged"))
+        (("contains", "text"), ("not_contains", "text"), ("llm_judge", "judged"))
     ):
-        passed = not (has_missed and position == 0)
+        is_judged = family == "judged"
+        passed = execution["id"] % 5 != 0 if is_judged else not (has_missed and position == 0)
         yield {
             "execution_id": execution["id"],
             "turn": 1,
@@ -417,7 +447,26 @@ def _grades(execution: Row) -> Iterator[Row]:
             "evidence": [],
             "details": {},
             "calls": [],
+            "yardstick_id": yardstick if is_judged else None,
         }
+
+
+def _labels() -> Iterator[Row]:
+    """Return what people say of some judged grades; of nine in ten the same as the judge."""
+    judged = GradeResult.objects.filter(yardstick__isnull=False).order_by("pk")
+    columns = ("pk", "execution", "yardstick", "passed")
+    for number, row in enumerate(judged.values_list(*columns).iterator()):
+        pk, execution, yardstick, passed = row
+        if number % LABELLED == 0:
+            yield {
+                "execution_id": execution,
+                "grade_id": pk,
+                "yardstick_id": yardstick,
+                "passed": passed if number % (10 * LABELLED) else not passed,
+                "judged_passed": passed,
+                "was_blind": True,
+                "by_name": PEOPLE[number % len(PEOPLE)],
+            }
 
 
 def _transcript(execution: Row, suite: Written) -> Row:
