@@ -98,6 +98,8 @@ class ProblemJson(Answer):
     detail: str
     request_id: str = Field(description="As in the header X-Request-ID, and in the server's log.")
     errors: list[FileError | Error]
+    warnings: list[FileError] = Field(description="What else was noticed in files.")
+    guesses: list[FileError] = Field(description="What in files was taken for what.")
 
 
 class RefusedError(APIException):
@@ -147,6 +149,8 @@ def problem_body(
         detail=detail,
         request_id=request_id.get(),
         errors=list(errors),
+        warnings=[],
+        guesses=[],
     )
 
 
@@ -181,8 +185,7 @@ def _own_problem(exc: Exception) -> Response | None:
             exc.status_code, str(exc.detail), kind=exc.kind, errors=exc.errors, headers=exc.headers
         )
     if isinstance(exc, FormatError):
-        errors = [file_error(fault) for fault in exc.problems if fault.level == "error"]
-        return problem(400, _first(errors), kind=INVALID_FILES, errors=errors)
+        return _refused_files(exc.problems)
     if isinstance(exc, EditedError):
         errors = [error_at(change.slug, edited_words(change)) for change in exc.changes]
         return problem(409, f"{exc} {_REPLACE}", kind=EDITED, errors=errors)
@@ -201,6 +204,16 @@ def _own_problem(exc: Exception) -> Response | None:
     if isinstance(exc, SuspiciousOperation):
         return problem(400, "The request cannot be read.")
     return None
+
+
+def _refused_files(problems: Iterable[FileProblem]) -> Response:
+    found: dict[str, list[Json]] = {"error": [], "warning": [], "guess": [], "loss": []}
+    for fault in problems:
+        found[fault.level].append(file_error(fault))
+    errors = found["error"]
+    answer = problem(400, _first(errors), kind=INVALID_FILES, errors=errors)
+    answer.data |= {"warnings": found["warning"], "guesses": found["guess"]}
+    return answer
 
 
 def error_at(keys: str, message: str, value: object = None) -> Json:

@@ -1,4 +1,5 @@
 import io
+import json
 import zipfile
 from typing import Any
 
@@ -199,6 +200,24 @@ def test_errors_tell_file_line_column_and_keys(client: APIClient) -> None:
     )
     assert "Did you mean 'trials'?" in error["message"]
     assert not Agent.objects.exists()
+
+
+def test_a_refusal_has_questions_and_what_was_guessed_besides(client: APIClient) -> None:
+    talk = [{"role": role, "content": "a"} for role in ("user", "assistant", "user")]
+    rows = [{"input": {"messages": talk, "locale": "de"}, "class": "x"}]
+    files = [{"path": "talks.json", "content": json.dumps(rows)}]
+
+    response = post(client, {"files": [*IN_JSON["files"], *files]}, "?agent=shop")
+
+    assert response.status_code == 400
+    refusal = response.json()
+    (question,) = refusal["errors"]
+    assert (question["keys"], question["path"]) == ("[0].class", "talks.json")
+    assert "class=expected" in question["message"]
+    assert [(guess["keys"], guess["line"]) for guess in refusal["guesses"]] == [
+        ("[0].input.messages", 1)
+    ]
+    assert "[0].input.locale" in {warning["keys"] for warning in refusal["warnings"]}
 
 
 @pytest.mark.parametrize(
