@@ -11,7 +11,6 @@ from evals_app.admin.comparing.comparison_charts import cost_and_quality, score_
 from evals_app.admin.comparing.release_box import ReleaseBox, release_box
 from evals_app.admin.comparing.side_by_side import comparison_url, read_number, side_by_side_url
 from evals_app.admin.conversation.execution_numbers import score_size, with_sign
-from evals_app.admin.importing.import_changes import ChangedValue, changed_place
 from evals_app.admin.kit.presentation import badge, plural, run_badges
 from evals_app.admin.retests.retest_dialog import retest_url
 from evals_app.engine.statistics.comparison import ChangeKind
@@ -32,6 +31,7 @@ from evals_app.reports.answers.comparison import (
     outcome_text,
     unknown_content,
 )
+from evals_app.reports.words.changed_values import ChangedValue, changed_place
 from evals_app.runs.reading.compared_runs import (
     CannotCompareError,
     Comparison,

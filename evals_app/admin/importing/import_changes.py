@@ -1,7 +1,5 @@
-"""The changes of an import in words: changed values, and the first cases of a suite."""
+"""The changes of an import in words, and the first cases of a suite."""
 
-import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
@@ -10,37 +8,14 @@ from django.utils.text import Truncator, get_text_list
 
 from evals_app.admin.kit.presentation import plural
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec, TurnSpec
-from evals_app.formats.snapshots.key_differences import KeyDifference
 from evals_app.library.changes.import_report import ObjectChange
+from evals_app.reports.words.changed_values import changed_place
 
 MAX_CASES = 3  # of a new suite
 MAX_REMOVED = 20  # cases that are named before they are deleted
 MAX_DIFFERENCES = 200  # of a changed object
 _OPEN = 5  # differences that are not folded
 _MAX_MESSAGE = 200  # characters of a message
-
-_STEP = re.compile(r'\[(?P<n>\d+)\]|\[(?P<text>"(?:[^"\\]|\\.)*")\]|\.?(?P<key>[^.\[]+)')
-# Lists, and the noun for one of their entries.
-_ENTRIES = {
-    "cases": "case",
-    "turns": "turn",
-    "assertions": "check",
-    "final_assertions": "final check",
-    "history": "earlier message",
-    "entities": "entity",
-    "relations": "relation",
-    "chunks": "chunk",
-    "rules": "rule",
-    "tools": "tool",
-    "calls": "call",
-    "prices": "price",
-}
-_WORDS = {
-    "expected": "expected answer",
-    "user": "message",
-    "assertions": "checks",
-    "final_assertions": "final checks",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +27,6 @@ class CaseOutline:
     turns: str
     expected: str
     checks: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedValue:
-    """A changed value and its place; parts added or removed as a whole show no value."""
-
-    where: str
-    before: str
-    after: str
-    word: str
 
 
 class ObjectPreview:
@@ -115,32 +80,3 @@ def _checks(suite: SuiteSpec, turn: TurnSpec) -> Iterator[str]:
 
 def _short(text: str) -> str:
     return Truncator(text).chars(_MAX_MESSAGE)
-
-
-def changed_place(difference: KeyDifference) -> ChangedValue:
-    """Return a difference to show."""
-    before, after = difference.before, difference.after
-    word = "" if before and after else "removed" if before else "added"
-    # Brackets contain the size of a part; a value is in quotes, or has no brackets.
-    before, after = ("" if value.startswith("(") else value for value in (before, after))
-    return ChangedValue(place_words(difference.keys), before, after, word)
-
-
-def place_words(keys: str) -> str:
-    """Write a path in words: `cases.France.turns[0].user` is case France, turn 1, message."""
-    steps = [_step(match) for match in _STEP.finditer(keys)]
-    words = []
-    while steps:
-        step = steps.pop(0)
-        if step in _ENTRIES and steps:
-            entry = steps.pop(0)
-            words.append(f"{_ENTRIES[step]} {entry if entry.isdecimal() else f'“{entry}”'}")
-        else:
-            words.append(_WORDS.get(step, step.replace("_", " ")))
-    return ", ".join(words)
-
-
-def _step(match: re.Match[str]) -> str:
-    if match["n"]:
-        return str(int(match["n"]) + 1)  # people count from 1
-    return str(json.loads(match["text"])) if match["text"] else match["key"]
