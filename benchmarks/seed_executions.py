@@ -68,6 +68,8 @@ OPEN_RUNS = 3
 JUDGES = ("anthropic/claude-haiku-5-5", "openai/gpt-6-mini", "google/gemini-4-flash")
 WORDINGS = 10  # of each criterion; judges grade by the last one
 LABELLED = 20  # one judged grade in so many has a label
+SUITES_TOGETHER = 10
+MODELS = ("", "anthropic/claude-sonnet-5", "openai/gpt-6", "google/gemini-4")  # empty: its own
 PEOPLE = ("ada", "grace", "katherine", "edsger", "barbara", "alan")
 TOPICS = ("Refund", "Late parcel", "Invoice", "Booking", "Password", "Address", "Complaint")
 SITUATIONS = ("asked twice", "angry customer", "in Portuguese", "no order number", "by phone")
@@ -113,6 +115,8 @@ class Plan:
     is_open: bool
     ending: str
     at: datetime
+    model: str = ""
+    group: uuid.UUID | None = None  # runs that are started together are all graded
 
     @property
     def size(self) -> int:
@@ -120,16 +124,24 @@ class Plan:
 
 
 def seed(
-    *, executions: int, suites: int, largest: int, graded: int, transcripts: int, seed: int = 1
+    *,
+    executions: int,
+    suites: int,
+    largest: int,
+    graded: int,
+    transcripts: int,
+    together: int = 300,
+    seed: int = 1,
 ) -> int:
     """Write at least so many executions, the newest of them graded and with transcripts.
 
     Returns how many were written. Suites hold from 10 to `largest` executions; most are small.
+    Before them, SUITES_TOGETHER more suites of `together` cases are run with each of MODELS.
     """
     rng = random.Random(seed)
     people = [User.objects.get_or_create(username=name)[0] for name in PEOPLE]
     written = [_suite(number, suites, largest, rng) for number in range(suites)]
-    plans = _plans(written, executions, rng)
+    plans = [*_together(together, rng), *_plans(written, executions, rng)]
     total = sum(plan.size for plan in plans)
     writer = _Writer(rng, people, graded_from=total - graded, transcripts_from=total - transcripts)
     for plan in plans:
@@ -143,9 +155,35 @@ def seed(
 # Suites
 
 
+def _together(cases: int, rng: random.Random) -> list[Plan]:
+    """Return the runs of some suites with several models, started together."""
+    group = uuid.UUID(int=rng.getrandbits(128), version=4)
+    at = timezone.now() - YEAR
+    suites = [
+        _write_suite(1000 + number, cases, trials=5, rng=rng) for number in range(SUITES_TOGETHER)
+    ]
+    return [
+        Plan(
+            *(suite, cases),
+            is_tryout=False,
+            is_open=False,
+            ending="",
+            at=at,
+            model=model,
+            group=group,
+        )
+        for suite in suites
+        for model in MODELS
+    ]
+
+
 def _suite(number: int, suites: int, largest: int, rng: random.Random) -> Written:
     size = round(10 * (largest / 10) ** ((1 - number / max(1, suites - 1)) ** 2))
     trials = 5 if number % 5 == 1 else 1
+    return _write_suite(number, max(1, size // trials), trials=trials, rng=rng)
+
+
+def _write_suite(number: int, size: int, *, trials: int, rng: random.Random) -> Written:
     agent = AgentSpec.model_validate(
         {
             "agent": f"Desk {number % 4}",
@@ -163,7 +201,7 @@ def _suite(number: int, suites: int, largest: int, rng: random.Random) -> Writte
                 for _ in range(1 + n % 3)
             ],
         }
-        for n in range(max(1, size // trials))
+        for n in range(size)
     ]
     spec = SuiteSpec.model_validate(
         {
@@ -272,22 +310,26 @@ class _Writer:
         columns = _run_columns(plan, rows, by=self._rng.choice(self._people), keep=cases.append)
         run = Run(pk=self._run_id, **columns)
         run.save(force_insert=True)
-        results = CaseResults(run)
-        for case in cases:
-            results.add(case)
-        results.write()
         if plan.is_open:
             Lease.objects.create(
                 token=lease, run=run, host="seeded", pid=1, slots=20, until=run.created_at + YEAR
             )
         copy(Execution, rows)
         ended = [row for row in rows if row["finished_at"] is not None]
-        graded = [row for row in ended if row["id"] - self._first_key > self._graded_from]
+        graded = [
+            row for row in ended if plan.group or row["id"] - self._first_key > self._graded_from
+        ]
         key = plan.suite.yardstick.pk
         copy(GradeResult, chain.from_iterable(_grades(row, key) for row in graded))
         JudgeTally.objects.create(
             run=run, day=plan.at.date(), model=plan.suite.yardstick.judge, graded=len(ended)
         )
+        results = CaseResults(run)
+        if plan.group:
+            results.read_cases()
+        for case in cases:
+            results.add(case)
+        results.write()
         recent = [row for row in ended if row["id"] - self._first_key > self._transcripts_from]
         copy(Transcript, (_transcript(row, plan.suite) for row in recent))
 
@@ -380,11 +422,13 @@ def _run_columns(
         "suite_name": spec.suite,
         "agent_slug": agent.slug,
         "agent_name": agent.agent,
-        "model": str(agent.asked_model),
+        "model": plan.model or str(agent.asked_model),
+        "replaced_model": str(agent.asked_model) if plan.model else "",
+        "group": plan.group,
         "judge": str(agent.asked_model),
         "suite_agent_slug": agent.slug,
         "is_tryout": plan.is_tryout,
-        "is_whole": plan.cases == len(spec.cases) and not plan.is_tryout,
+        "is_whole": plan.cases == len(spec.cases) and not (plan.is_tryout or plan.model),
         "case_count": plan.cases,
         "suite_case_count": len(spec.cases),
         "created_by": by,
@@ -557,6 +601,7 @@ def main() -> None:
     parser.add_argument("--largest", type=int, default=10_000, help="Executions of a run, at most.")
     parser.add_argument("--graded", type=int, default=100_000, help="Newest ones with grades.")
     parser.add_argument("--transcripts", type=int, default=50_000, help="Newest ones with them.")
+    parser.add_argument("--together", type=int, default=300, help="Cases of runs of one group.")
     began = time.perf_counter()
     written = seed(**vars(parser.parse_args()))
     analyze()

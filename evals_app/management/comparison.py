@@ -21,10 +21,20 @@ from evals_app.reports.answers.comparison import (
     outcome_text,
     unknown_content,
 )
+from evals_app.reports.answers.model_comparison import ModelComparison, column_names
+from evals_app.reports.renderers.model_tables import (
+    cell_text,
+    findings,
+    missed_text,
+    notes,
+    point_label,
+    total_rows,
+)
 from evals_app.runs.reading.compared_runs import Comparison, ComparisonHead, changed_checks
 
 SHOWN_CASES = 20
 SHOWN_DIFFERENCES = 10
+SHOWN_MISSED = 12
 
 
 def print_comparison(
@@ -55,6 +65,27 @@ def print_matrix(comparison: Comparison, *, console: Console) -> None:
     for label, values in comparison.matrix:
         table.add_row(label, *map(Text, values))
     console.print(table)
+
+
+def print_model_comparison(comparison: ModelComparison, *, console: Console) -> None:
+    """Print the table of agents and models, and what each one misses."""
+    table = Table("Suite", *map(escape, column_names(comparison.columns)))
+    for row in comparison.rows:
+        cells = (cell_text(cell, scale=row.score_scale) for cell in row.cells)
+        table.add_row(Text(row.name), *map(Text, cells))
+    table.add_section()
+    for label, texts in total_rows(comparison):
+        table.add_row(label, *map(Text, texts))
+    if comparison.missed:
+        table.add_section()
+        table.add_row("Missed, of the trials in which it was decided:")
+    for point in comparison.missed[:SHOWN_MISSED]:
+        table.add_row(Text(point_label(point)), *map(missed_text, point.counts))
+    console.print(table)
+    if (more := len(comparison.missed) - SHOWN_MISSED) > 0:
+        _write(console, f"{more:,} more checks and bullets were missed.")
+    for sentence in (*findings(comparison), *notes(comparison)):
+        _write(console, escape(sentence))
 
 
 def _print_head(head: ComparisonHead, *, base: int, console: Console) -> None:

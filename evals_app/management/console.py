@@ -28,6 +28,7 @@ from evals_app.reports.words.shares import share_of_cases
 from evals_app.runs.process.cluster import TICK_S
 
 SHOWN_FAILURES = 20
+SHOWN_OF_MANY = 3  # failures of a run beside runs with other agents and models
 REFRESH_S = 0.5
 COLOURS = {"passed": "green", "failed": "red", "inconclusive": "yellow", "measured": "cyan"}
 _SUMMED = (
@@ -172,10 +173,13 @@ def cost_of(run: Run) -> str:
     return spent
 
 
-def print_result(run: Run, *, console: Console, site: str | None, name: str = "") -> None:
+def print_result(
+    run: Run, *, console: Console, site: str | None, name: str = "", shown: int = SHOWN_FAILURES
+) -> None:
     """Print a run's verdict, and its failures with reason and link; `name` instead of its suite's.
 
-    `site` is None for a run that no one can open or resume, because its database is temporary.
+    At most `shown` failures are listed. `site` is None for a run that no one can open or resume,
+    because its database is temporary.
     """
     write = partial(console.print, highlight=False, soft_wrap=True)
     colour = COLOURS.get(run.verdict, "yellow")
@@ -213,15 +217,21 @@ def print_result(run: Run, *, console: Console, site: str | None, name: str = ""
             f"  {_plain(check)}: flips {flips} ({conversations} conversations, {gradings} gradings)."
             f" {means}"
         )
+    _print_failures(run, write, site=site, shown=shown)
+
+
+def _print_failures(
+    run: Run, write: Callable[[str], None], *, site: str | None, shown: int
+) -> None:
     wrong = run.executions.filter(verdict__in=WENT_WRONG).order_by("position", "trial")
-    for row in wrong[:SHOWN_FAILURES]:
+    for row in wrong[:shown]:
         used = token_sum(row.judge_prompt_tokens, row.judge_response_tokens)
         is_judged = run.judge and row.judge_prompt_tokens != 0
         judged = f" (judge tokens: {used})" if is_judged else ""
         write(f"  {row.verdict}: {_plain(str(row))}{judged}: {_plain(row.reason)}")
         if site is not None:
             write(f"    {site}/admin/evals_app/execution/{row.pk}/change/")
-    if (more := wrong.count() - SHOWN_FAILURES) > 0:
+    if (more := wrong.count() - shown) > 0:
         where = "" if site is None else f": {run_link(run, site=site)}"
         write(f"  ... and {more} more{where}")
 
@@ -246,41 +256,47 @@ def _print_why_it_stopped(run: Run, write: Callable[[str], None], *, site: str |
 
 
 def print_total(runs: Sequence[Run], *, console: Console) -> None:
-    """Print the total of several runs."""
+    """Print the total of several runs; agents and models are never added up with each other."""
     verdict = verdict_of_all([run.verdict for run in runs])
     verdicts = Counter(run.verdict for run in runs)
     suites = ", ".join(
         f"{verdicts[verdict]} {verdict}" for verdict in Run.Verdict.values if verdicts[verdict]
     )
     total = _together(runs)
+    counts = "" if has_several_columns(runs) else f", {counts_of(total)}"
     cost = f", {cost_of(total)}" if cost_of(total) else ""
     console.print(
-        f"[bold {COLOURS[verdict]}]{verdict.capitalize()}[/] in total: {len(runs)} runs ({suites}), "
-        f"{counts_of(total)}{cost}",
+        f"[bold {COLOURS[verdict]}]{verdict.capitalize()}[/] in total: {len(runs)} runs ({suites})"
+        f"{counts}{cost}",
         highlight=False,
         soft_wrap=True,
     )
 
 
-def print_matrices(runs: Sequence[Run], *, console: Console) -> None:
-    """Print the numbers of runs of the same suite side by side."""
+def has_several_columns(runs: Sequence[Run]) -> bool:
+    """Whether runs are of several agents or models."""
+    return len({(run.agent_slug, run.model) for run in runs}) > 1
+
+
+def print_models(runs: Sequence[Run], *, console: Console, site: str | None) -> None:
+    """Print several runs in one table: a row for each suite, a column for each agent and model."""
     # Only for several runs: it takes a while to load.
-    from evals_app.management.comparison import print_matrix  # noqa: PLC0415
-    from evals_app.runs.reading.compared_runs import (  # noqa: PLC0415
-        CannotCompareError,
-        compare_runs,
+    from evals_app.management.comparison import print_model_comparison  # noqa: PLC0415
+    from evals_app.runs.reading.model_comparison import (  # noqa: PLC0415
+        NoTableError,
+        chosen_runs,
+        model_comparison,
     )
 
-    by_suite: dict[str, list[Run]] = {}
-    for run in runs:
-        by_suite.setdefault(run.suite_slug, []).append(run)
-    for several in by_suite.values():
-        if len(several) == 1:
-            continue
-        try:
-            print_matrix(compare_runs([run.pk for run in several]), console=console)
-        except CannotCompareError as error:
-            console.print(str(error), markup=False, highlight=False, soft_wrap=True)
+    try:
+        comparison = model_comparison(chosen_runs([run.pk for run in runs]))
+    except NoTableError as error:
+        console.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        return
+    print_model_comparison(comparison, console=console)
+    if site is not None and (group := runs[0].group):
+        address = f"{site}/admin/evals_app/run/models/?group={group}"
+        console.print(address, highlight=False, soft_wrap=True)
 
 
 def _together(runs: Sequence[Run]) -> Run:

@@ -14,10 +14,13 @@ from evals_app import COMMAND
 from evals_app.engine.forecast.run_forecast import Forecast
 from evals_app.management import INTERRUPTED, scratch, usage_error
 from evals_app.management.console import (
+    SHOWN_FAILURES,
+    SHOWN_OF_MANY,
     RunsCommand,
     address_of_pages,
+    has_several_columns,
     names_of,
-    print_matrices,
+    print_models,
     print_result,
     print_total,
     run_link,
@@ -62,12 +65,13 @@ class FollowingCommand(RunsCommand):
         # In a CI job, only our own output may be read as commands.
         with no_commands(self.stderr) if is_ci else nullcontext():
             self.write_json(document, options)
+            shown = SHOWN_OF_MANY if has_several_columns(runs) else SHOWN_FAILURES
             for run, name in zip(runs, names_of(runs), strict=True):
                 with fold(self.stderr, run) if is_ci else nullcontext():
-                    print_result(run, console=console, site=site, name=name)
+                    print_result(run, console=console, site=site, name=name, shown=shown)
             if len(runs) > 1:
                 print_total(runs, console=console)
-                print_matrices(runs, console=console)
+                print_models(runs, console=console, site=site)
         write_reports(runs, options["report"], site=site)
         if is_ci:
             tell_github(runs, self.stderr, site=site)

@@ -13,7 +13,14 @@ from evals_app.management.run_options import WantedReport
 from evals_app.models import Run
 from evals_app.reports.renderers.github import annotations
 from evals_app.reports.renderers.gitlab import section_end, section_start
-from evals_app.runs.reporting import Link, report_content, results_of, write_folder
+from evals_app.runs.reading.model_comparison import NoTableError, chosen_runs
+from evals_app.runs.reporting import (
+    Link,
+    comparison_content,
+    report_content,
+    results_of,
+    write_folder,
+)
 
 
 def refuse_unwritable(option: str, path: Path, *, is_folder: bool = False) -> None:
@@ -42,12 +49,24 @@ def write_reports(
         try:
             if one.kind == "folder":
                 write_folder(runs, one.path, link=_links(site))
-            else:
-                content = report_content(one.kind, runs, link=_links(site), root=_repository())
-                with one.path.open("wb") as file:
-                    file.writelines(content)
+                continue
+            content = _content(one, runs, link=_links(site))
+            with one.path.open("wb") as file:
+                file.writelines(content)
         except OSError as error:
             raise usage_error(f"{one.path} cannot be written: {error.strerror}.") from error
+
+
+def _content(report: WantedReport, runs: Sequence[Run], *, link: Link) -> Iterator[bytes]:
+    if report.kind == "comparison":
+        try:
+            chosen = chosen_runs([run.pk for run in runs])
+        except NoTableError as error:
+            raise usage_error(f"--report comparison: {error}") from error
+        return comparison_content(report.comparison_kind or "json", chosen, link=link)
+    if report.kind == "folder":
+        raise ValueError("A folder is not one file.")
+    return report_content(report.kind, runs, link=link, root=_repository())
 
 
 @contextmanager

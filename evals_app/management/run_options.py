@@ -9,18 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from evals_app.management import usage_error
 from evals_app.management.numbers import RUN_NUMBER, seconds, usd, whole
 from evals_app.management.old_options import add_old_options
 from evals_app.management.reading_options import add_env_file, add_reading_options
-from evals_app.reports.words.kinds import KIND_NAMES, KindName
+from evals_app.reports.words.kinds import COMPARISON_KINDS, KIND_NAMES, ComparisonKind, KindName
 from fixtures_app.ground.words import near
 
 if TYPE_CHECKING:
     from evals_app.runs.reading.baselines import Baseline
 
+ReportName = KindName | Literal["comparison"]
+_REPORTS: tuple[ReportName, ...] = (*KIND_NAMES, "comparison")
 EXIT_CODES = (
     "Exit code: 0 passed, 1 failed, 2 wrong usage or configuration, 3 nothing failed, but something "
     "errored or did not run, 130 interrupted."
@@ -32,22 +34,34 @@ HELP = f"Run suites and wait for the result. {EXIT_CODES}"
 class WantedReport:
     """A report that someone asks for, and where it is to be written."""
 
-    kind: KindName
+    kind: ReportName
     path: Path
+
+    @property
+    def comparison_kind(self) -> ComparisonKind | None:
+        """What a file of the table of agents and models is, by its end; None: nothing that is known."""
+        end = self.path.suffix.removeprefix(".").lower()
+        return next((kind for kind in COMPARISON_KINDS if kind == end), None)
 
 
 def parse_report(text: str) -> WantedReport:
     """Read `KIND=PATH`."""
     name, separator, path = text.partition("=")
-    kind = next((kind for kind in KIND_NAMES if kind == name), None)
+    kind = next((kind for kind in _REPORTS if kind == name), None)
     if kind is None:
         raise ArgumentTypeError(
-            f"{name!r} is not a kind of report.{near(name, KIND_NAMES)} There are:"
-            f" {', '.join(KIND_NAMES)}."
+            f"{name!r} is not a kind of report.{near(name, _REPORTS)} There are:"
+            f" {', '.join(_REPORTS)}."
         )
     if not separator or not path:
         raise ArgumentTypeError(f"{text!r} does not name a file; write {kind}=PATH")
-    return WantedReport(kind, Path(path))
+    report = WantedReport(kind, Path(path))
+    if kind == "comparison" and report.comparison_kind is None:
+        ends = ", ".join(f".{kind}" for kind in COMPARISON_KINDS)
+        raise ArgumentTypeError(
+            f"{path!r} must end with one of {ends}, which says what it becomes."
+        )
+    return report
 
 
 def baseline(text: str) -> "Baseline":
@@ -145,8 +159,13 @@ def add_result_options(parser: ArgumentParser, *, can_forecast: bool) -> None:
             "--forecast", action="store_true", help="Print a forecast and start nothing."
         )
     reports = partial(group.add_argument, action="append", default=[], type=parse_report)
-    kinds = ", ".join(KIND_NAMES)
-    reports("--report", metavar="KIND=PATH", help=f"Write a report, repeatable: {kinds}.")
+    kinds = ", ".join(_REPORTS)
+    reports(
+        "--report",
+        metavar="KIND=PATH",
+        help=f"Write a report, repeatable: {kinds}. A comparison, the table of agents and models, is"
+        " what its file ends with: .html, .md, .xlsx or .json.",
+    )
     flag("--ci", help="No colour, JSON on stdout.")
     add("--output", type=Path, metavar="FILE", help="Write the JSON to a file.")
     flag("--no-progress", help="No progress bar.")

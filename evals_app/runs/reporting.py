@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from evals_app.models import Run
+from evals_app.reports.answers.model_comparison import TableRun, arrange, case_rows
 from evals_app.reports.answers.run_answers import Json
 from evals_app.reports.answers.run_json import (
     DETAIL_COLUMNS,
+    SCHEMA_VERSION,
     execution_row_json,
     json_pieces,
     run_details_json,
@@ -22,9 +24,12 @@ from evals_app.reports.renderers.gitlab import code_quality
 from evals_app.reports.renderers.html import html_page
 from evals_app.reports.renderers.junit import junit
 from evals_app.reports.renderers.markdown import markdown
+from evals_app.reports.renderers.model_page import models_page
+from evals_app.reports.renderers.model_tables import model_sheets, models_markdown
 from evals_app.reports.renderers.results import Again, Results
 from evals_app.reports.renderers.rows import result_rows
-from evals_app.reports.words.kinds import KINDS, KindName
+from evals_app.reports.words.kinds import KINDS, ComparisonKind, KindName
+from evals_app.runs.reading.model_comparison import failed_trials, model_comparison, table_json
 from evals_app.runs.reading.run_readers import (
     case_results,
     execution_rows,
@@ -77,6 +82,30 @@ def report_content(
         "gitlab": partial(code_quality, root=root),
     }
     return encode(texts[kind](results))
+
+
+def comparison_content(
+    kind: ComparisonKind, runs: Sequence[TableRun], *, link: Link
+) -> Iterator[bytes]:
+    """Return the table of runs as a file of this kind, with all of its cases."""
+    grid = arrange(runs)[1]
+    if kind == "json":
+        answer = table_json(runs, suites=grid)
+        return encode(json_pieces({"schema_version": SCHEMA_VERSION, "comparison": answer}))
+    comparison = model_comparison(runs)
+    cases = {slug: case_rows(cells) for slug, cells in grid.items()}
+    if kind == "xlsx":
+        from evals_app.formats.tables.workbook_writing import write_workbook  # noqa: PLC0415 - loads openpyxl
+
+        return iter([write_workbook(model_sheets(comparison, cases))])
+    failed, more = failed_trials(runs, link=link)
+    if kind == "md":
+        return encode(models_markdown(comparison, failed, more_failed=more))
+    return encode(
+        models_page(
+            comparison, cases=cases, failed=failed, more_failed=more, details=whole_executions
+        )
+    )
 
 
 def write_folder(runs: Sequence[Run], path: Path, *, link: Link) -> None:

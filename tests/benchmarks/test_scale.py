@@ -17,7 +17,7 @@ from tests.makers import make_run
 
 
 def seed_some() -> int:
-    return seed(executions=600, suites=6, largest=60, graded=100, transcripts=20)
+    return seed(executions=600, suites=6, largest=60, graded=100, transcripts=20, together=2)
 
 
 @pytest.mark.django_db

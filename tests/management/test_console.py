@@ -2,15 +2,18 @@ import re
 from decimal import Decimal
 from io import StringIO
 from typing import Any
+from uuid import UUID
 
 import pytest
+from rich.console import Console
 
 from evals_app.management.console import (
     console_on,
     cost_of,
     names_of,
-    print_matrices,
+    print_models,
     print_result,
+    print_total,
     rate_of,
     watch,
 )
@@ -165,28 +168,44 @@ def test_a_result_says_what_it_covers_and_what_stood_in_for_embeddings() -> None
 
 
 @pytest.mark.django_db
-def test_runs_of_one_suite_are_named_apart_and_put_side_by_side() -> None:
-    runs = [make_run(), make_run(["failed"], model="a/b"), make_run(suite=make_suite("orders"))]
+def test_runs_are_put_into_one_table_of_suites_and_models() -> None:
+    suite = make_suite("orders")
+    group = UUID(int=7)
+    runs = [
+        make_run({"Lost": ["passed", "failed"]}, model="a/b", group=group),
+        make_run({"Lost": ["passed", "passed"]}, model="c/d", group=group),
+        make_run(suite=suite, model="a/b", group=group),
+    ]
     out = StringIO()
 
-    print_matrices(runs, console=console_on(out, plain=True))
+    print_models(runs, console=Console(file=out, width=200), site="http://site")
 
     assert names_of(runs) == [
-        f"Refunds, run {runs[0].pk} (Shop agent)",
-        f"Refunds, run {runs[1].pk} (Shop agent, a/b)",
+        f"Refunds, run {runs[0].pk} (Shop agent, a/b)",
+        f"Refunds, run {runs[1].pk} (Shop agent, c/d)",
         "Orders",
     ]
-    assert "1 of 1" in out.getvalue()
-    assert "Orders" not in out.getvalue()
+    rows = [
+        [cell.strip() for cell in re.split("[│┃]", line)] for line in out.getvalue().splitlines()
+    ]
+    cells = {row[1]: row[2:4] for row in rows if len(row) > 3}
+    assert cells["Suite"] == ["a/b", "c/d"]
+    assert cells["Refunds"] == [
+        "failed, 1 of 2 trials, score 0.62",
+        "passed, 2 of 2 trials, score 1.00",
+    ]
+    assert cells["Orders"] == ["passed, 1 of 1 trial, score 1.00", "—"]
+    assert cells["Trials passed"][0].startswith("66.7\xa0% (2 of 3;")
+    assert f"http://site/admin/evals_app/run/models/?group={group}" in out.getvalue()
 
 
 @pytest.mark.django_db
-def test_runs_without_results_are_not_put_side_by_side() -> None:
-    runs = [make_run(), make_run()]
-    Run.objects.filter(pk=runs[1].pk).update(summary={})
-    out = StringIO()
+def test_agents_and_models_are_not_added_up_with_each_other() -> None:
+    alike = [make_run(["passed"]), make_run(["failed"])]
+    out, other = StringIO(), StringIO()
 
-    print_matrices(runs, console=console_on(out, plain=True))
+    print_total(alike, console=console_on(out, plain=True))
+    print_total([*alike, make_run(model="a/b")], console=console_on(other, plain=True))
 
-    assert f"Run {runs[1].pk}" in out.getvalue()
-    assert "1 of 1" not in out.getvalue()
+    assert "1 passed, 1 failed" in out.getvalue()
+    assert other.getvalue().startswith("Failed in total: 3 runs (2 passed, 1 failed), cost ")

@@ -13,7 +13,7 @@ from evals_app.management.reporting import (
     write_reports,
 )
 from evals_app.management.run_options import WantedReport, parse_report
-from tests.makers import make_run
+from tests.makers import make_run, make_suite
 
 SITE = "http://site"
 
@@ -37,7 +37,10 @@ def test_a_kind_and_a_path_are_read() -> None:
 
 @pytest.mark.parametrize(
     ("text", "word"),
-    [("junti=x.xml", "junit"), ("junit", "PATH"), ("junit=", "PATH"), ("=x", "markdown")],
+    [
+        *[("junti=x.xml", "junit"), ("junit", "PATH"), ("junit=", "PATH"), ("=x", "markdown")],
+        *[("comparison=x.pdf", r"\.html, \.md"), ("comparison=x", r"\.xlsx")],
+    ],
 )
 def test_a_kind_that_does_not_exist_or_no_path_is_refused(text: str, word: str) -> None:
     with pytest.raises(ArgumentTypeError, match=word):
@@ -152,3 +155,26 @@ def test_gitlab_folds_what_is_printed_about_a_run(monkeypatch: pytest.MonkeyPatc
     assert "Refunds: Failed" in begin
     assert inside == "Inside."
     assert f":run_{run.pk}\r" in end
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("x.html", b"<td>Orders</td>"),
+        ("x.MD", b"| Orders |"),
+        ("x.json", b'"suite": "orders"'),
+        ("x.xlsx", b"xl/worksheets/sheet1.xml"),
+    ],
+)
+def test_the_table_of_models_becomes_what_its_file_ends_with(
+    tmp_path: Path, name: str, word: bytes
+) -> None:
+    suite = make_suite("orders")
+    runs = [make_run(["failed"], suite=suite, model=model) for model in ("a/b", "c/d")]
+
+    write_reports(runs, [parse_report(f"comparison={tmp_path / name}")], site=SITE)
+
+    content = (tmp_path / name).read_bytes()
+    assert word in content
+    assert name.endswith("xlsx") or b"c/d" in content

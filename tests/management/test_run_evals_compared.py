@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core.management import call_command
@@ -125,10 +126,14 @@ def test_several_agents_are_run_and_their_numbers_are_side_by_side(
     assert [run["run"]["agent"] for run in document["runs"]] == ["echo", "mute"]
     first, second = (run["run"]["id"] for run in document["runs"])
     lines = done.stdout.splitlines()
-    assert any(f"run {first}" in line and f"Run {second}" in line for line in lines)
-    (row,) = (line for line in lines if "Cases passed " in line and "│" in line)
-    assert "2 of 3" in row
-    assert "0 of 3" in row
+    (row,) = (line for line in lines if line.startswith("│ Greetings "))
+    assert "2 of 3 trials" in row
+    assert "0 of 3 trials" in row
+    table = document["comparison"]
+    assert [[cell["run"] for cell in row["runs"]] for row in table["suites"]] == [[first, second]]
+    totals = [(column["agent"], column["trials"]["passed"]) for column in table["columns"]]
+    assert totals == [("echo", 2), ("mute", 0)]
+    assert {run.group for run in Run.objects.all()} == {UUID(table["group"])}
     assert any(line.startswith(f"Greetings, run {second} (Mute): Runs 3") for line in lines)
     assert any(line.startswith(f"Failed Greetings, run {second} (Mute)") for line in lines)
 

@@ -216,6 +216,8 @@ def test_a_model_ticks_off_the_rubric_of_the_suite(server: ModelServer) -> None:
     assert "[1] Names the day" not in grade.calls[1]["prompt"]
     assert (run.judge_prompt_tokens, run.judge_response_tokens) == (300 + 2 * 400, 40 + 2 * 60)
     assert run.summary["rubric_items"] == {"met": 2, "missed": 1, "undecided": 0}
+    missed, *_ = run.summary["rubric_bullets"]
+    assert missed == {"text": "Names the carrier", "met": 0, "missed": 1, "undecided": 0}
 
 
 def price(model: str, usd: float) -> None:

@@ -272,14 +272,15 @@ def _finding_of_rates(head: HeadCases) -> str:
     if abs(test.mean) < _NOISE:
         return f"{lead} the same."
     direction = "lower" if test.mean < 0 else "higher"
-    return f"{lead} {_points(test.mean)} {direction}. {_sureness(head)}"
+    return f"{lead} {points_text(test.mean)} {direction}. {_sureness(head)}"
 
 
 def _all(cases: int) -> str:
     return "the one case" if cases == 1 else f"all {cases:,} cases"
 
 
-def _points(difference: float) -> str:
+def points_text(difference: float) -> str:
+    """Write a difference of rates, without its direction: 22 points."""
     value = abs(_HUNDRED * difference)
     text = f"{value:.0f}" if value >= 10 or value == round(value) else f"{value:.1f}"  # noqa: PLR2004
     if text == "0.0":

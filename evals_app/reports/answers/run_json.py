@@ -66,6 +66,7 @@ RUN_SUMMARY = "summary"
 DETAIL_COLUMNS = (*RUN_COLUMNS, RUN_SUMMARY, "losses", "regrading")  # of `run_details_json`
 AT_LEAST = "at_least"  # in it: the known part of sums that are not fully known, by name
 RUBRIC_ITEMS = "rubric_items"  # in it: bullets of rubrics met, missed, undecided; None without any
+RUBRIC_BULLETS = "rubric_bullets"  # in it: the same for each bullet, with its text
 JUDGE_NOISE = "judge_noise"  # in it: how steady each judged check is; None unless graded repeatedly
 CASES_DIGEST = "cases_digest"  # in it: of the names and contents of its cases; older runs lack it
 _OF_SUMMARY = (
@@ -116,13 +117,18 @@ def document(run: Row, *, cases: Iterable[Json], executions: Iterable[Json]) -> 
     }
 
 
-def documents(runs: Iterable[Json], *, rows: Iterable[Row]) -> Json:
+def documents(runs: Iterable[Json], *, rows: Iterable[Row], comparison: Json | None) -> Json:
     """Return the results of several runs; each is a `document` without its version.
 
-    `rows` are the same runs as columns, to be added up.
+    `rows` are the same runs as columns, to be added up; `comparison` is their table.
     """
     parts = ({key: run[key] for key in ("run", "executions")} for run in runs)
-    return {"schema_version": SCHEMA_VERSION, "total": total_json(list(rows)), "runs": parts}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "total": total_json(list(rows)),
+        "comparison": comparison,
+        "runs": parts,
+    }
 
 
 def total_json(runs: Sequence[Row]) -> Json:

@@ -4,9 +4,10 @@ import json
 import sys
 from typing import Literal
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from evals_app.engine.verdicts.run_summary import RunVerdict
+from evals_app.reports.answers.model_comparison_answers import ModelComparisonAnswer
 from evals_app.reports.answers.run_answers import (
     Answer,
     CostParts,
@@ -52,6 +53,9 @@ class SeveralRuns(Answer):
 
     schema_version: Literal[1]
     total: Total
+    comparison: ModelComparisonAnswer | None = Field(
+        description="The runs by agent and model; null: they are too many for one table."
+    )
     runs: list[RunReportJson]
 
 

@@ -124,6 +124,11 @@ def html_page(runs: Sequence[Results]) -> Iterator[str]:
 
 def _head(runs: Sequence[Results]) -> str:
     title = ", ".join(f"{entry.run['suite_name']}: run {entry.run['id']}" for entry in runs)
+    return page_head(title)
+
+
+def page_head(title: str) -> str:
+    """Return the beginning of a page that loads nothing, up to its body."""
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_hash(_SCRIPT)}'"
     head = tag(
         "head",

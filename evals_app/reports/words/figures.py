@@ -64,9 +64,9 @@ def count(number: float | None) -> str:
     return "unknown" if number is None else f"{number:,.0f}"
 
 
-def count_text(number: int, noun: str) -> str:
+def count_text(number: int, noun: str, nouns: str = "") -> str:
     """Write a number of things: 1 case, 2 cases."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
 def decided_after(trials: int, skipped: int) -> str:

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 KindName = Literal["html", "markdown", "folder", "xlsx", "csv", "json", "junit", "github", "gitlab"]
+# Of the table of several runs: what its file ends with.
+ComparisonKind = Literal["html", "md", "xlsx", "json"]
+COMPARISON_KINDS: tuple[ComparisonKind, ...] = get_args(ComparisonKind)
 KIND_NAMES: tuple[KindName, ...] = get_args(KindName)
 
 

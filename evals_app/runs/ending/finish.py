@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import groupby
@@ -23,7 +24,13 @@ from evals_app.engine.verdicts.execution_verdict import ONLY_EFFORT
 from evals_app.engine.verdicts.run_summary import RunSummary, summarise_run
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, case_digest, read_case
 from evals_app.models import CaseResult, Execution, GradeResult, Run, of_each_conversation
-from evals_app.reports.answers.run_json import AT_LEAST, CASES_DIGEST, JUDGE_NOISE, RUBRIC_ITEMS
+from evals_app.reports.answers.run_json import (
+    AT_LEAST,
+    CASES_DIGEST,
+    JUDGE_NOISE,
+    RUBRIC_BULLETS,
+    RUBRIC_ITEMS,
+)
 from evals_app.reports.words.regrading import left_out_in_words
 from evals_app.runs.ground import events
 from evals_app.runs.ground.check_counts import checks_of
@@ -44,6 +51,10 @@ TOTALS = (
     *("judge_prompt_tokens", "judge_response_tokens", "judge_cost_usd"),
 )
 
+
+_TICKS = {"pass": "met", "fail": "missed", None: "undecided"}
+_MAX_BULLET = 300  # characters of a bullet that is counted
+_MAX_BULLETS = 500  # of a run
 
 _CACHED = (
     "The answers of models are cached (--cache): {found:,} came from the cache and cost nothing, {asked:,}"
@@ -93,6 +104,7 @@ def _close(run: Run) -> str:
             AT_LEAST: at_least,
             CASES_DIGEST: results.digest,
             RUBRIC_ITEMS: rubric_items(run),
+            RUBRIC_BULLETS: rubric_bullets(run),
             JUDGE_NOISE: judge_noise(run),
         }
     is_cancelled = run.stop_reason == Run.StopReason.CANCELLED
@@ -266,6 +278,22 @@ def rubric_items(run: Run) -> dict[str, int] | None:
         return None
     missed = counts["applicable"] - counts["met"] - counts["undecided"]
     return {"met": counts["met"], "missed": missed, "undecided": counts["undecided"]}
+
+
+def rubric_bullets(run: Run) -> list[JsonObject]:
+    """Count how often each bullet of the run's rubrics was met and missed, the most missed first."""
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    rubrics: Any = GradeResult.objects.filter(execution__run=run, type="rubric")
+    rubrics = rubrics.filter(details__has_key="applicable")  # others have no bullets
+    for items in rubrics.values_list("details__items", flat=True).iterator(chunk_size=CHUNK):
+        for item in items or ():
+            if item["verdict"] != "not_applicable":
+                counts[item["text"][:_MAX_BULLET]][_TICKS[item["verdict"]]] += 1
+    most_missed = sorted(counts.items(), key=lambda bullet: -bullet[1]["missed"])
+    return [
+        {"text": text, **{name: counted[name] for name in ("met", "missed", "undecided")}}
+        for text, counted in most_missed[:_MAX_BULLETS]
+    ]
 
 
 def judge_noise(run: Run) -> list[JsonObject] | None:

@@ -37,6 +37,7 @@ from evals_app.reports.answers.run_json import (
     execution_json,
     run_details_json,
 )
+from evals_app.runs.reading.model_comparison import comparison_of
 
 # Executions read at once; a transcript may have 200,000 characters.
 CHUNK = 100
@@ -118,9 +119,13 @@ def run_document(run: Run) -> Json:
 
 
 def runs_document(runs: Sequence[Run]) -> Json:
-    """Return the results of several runs: `{"schema_version", "total", "runs"}`."""
-    rows = run_rows().filter(pk__in=[run.pk for run in runs])
-    return documents((run_document(run) for run in runs), rows=rows)
+    """Return the results of several runs: `{"schema_version", "total", "comparison", "runs"}`."""
+    ids = [run.pk for run in runs]
+    return documents(
+        (run_document(run) for run in runs),
+        rows=run_rows().filter(pk__in=ids),
+        comparison=comparison_of(ids),
+    )
 
 
 def whole_executions(ids: Sequence[int]) -> Iterator[Json]:

@@ -337,7 +337,7 @@ def test_transcripts_of_an_older_version_tell_no_cost() -> None:
 
 def test_a_document_holds_run_and_executions_and_several_share_one_version() -> None:
     one = document(make_run(summary={"gates": []}), cases=[], executions=[{"id": 1}])
-    both = documents([one, one], rows=[make_run(), make_run()])
+    both = documents([one, one], rows=[make_run(), make_run()], comparison=None)
 
     assert one.keys() == {"schema_version", "run", "executions"}
     assert one["run"]["cases"] == []

@@ -185,8 +185,27 @@ def test_bullets_of_rubrics_are_added_up() -> None:
     assert finish.rubric_items(run) == {"met": 5, "missed": 1, "undecided": 1}
 
 
+def test_each_bullet_is_counted_over_all_cases() -> None:
+    run = start_run(make_suite(cases=3))
+    verdicts = [("pass", "fail"), ("fail", "fail"), (None, "not_applicable")]
+    for row, (polite, brief) in zip(run.executions.order_by("position"), verdicts, strict=True):
+        items = [{"text": "Is polite", "verdict": polite}, {"text": "Is brief", "verdict": brief}]
+        grade = make_grade(type="rubric", details={"applicable": 2, "items": items})
+        grade.execution = row
+        grade.save()
+    whole = make_grade(type="rubric", details={"raw": "0.5", "items": [{"quote": "no bullet"}]})
+    whole.execution = run.executions.first()
+    whole.save()
+
+    assert finish.rubric_bullets(run) == [
+        {"text": "Is brief", "met": 0, "missed": 2, "undecided": 0},
+        {"text": "Is polite", "met": 1, "missed": 1, "undecided": 1},
+    ]
+
+
 def test_a_run_without_rubrics_has_no_bullets() -> None:
-    assert finished(make_suite(cases=1)).summary["rubric_items"] is None
+    summary = finished(make_suite(cases=1)).summary
+    assert (summary["rubric_items"], summary["rubric_bullets"]) == (None, [])
 
 
 def test_runs_of_the_same_cases_have_one_digest_of_them() -> None:
