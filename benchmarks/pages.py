@@ -139,6 +139,7 @@ def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
     largest = _ended().order_by("-total", "-pk")
     yield Page("run that has ended, the largest", _pages_of(Run, largest[:8]))
     yield Page("run that is open", _pages_of(Run, Run.objects.filter(status__in=Run.OPEN)[:8]))
+    yield from _models()
     yield from _execution_lists(user, rng)
     yield from _reviews(rng)
     yield from _judges()
@@ -166,6 +167,20 @@ def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
             for more in ({}, {"all": "true"})
         ],
     )
+
+
+def _models() -> Iterator[Page]:
+    """Return the table of runs that were started together, and the cases that it unfolds."""
+    groups = Run.objects.exclude(group=None).order_by().values_list("group", flat=True).distinct()
+    queries = [urlencode([("group", str(group))]) for group in groups]
+    url = reverse("admin:evals_app_run_models")
+    yield Page("agents and models", [f"{url}?{query}" for query in queries])
+    url = reverse("admin:evals_app_run_models_cases")
+    slugs = Run.objects.exclude(group=None).values_list("group", "suite_slug").distinct()
+    cases = [
+        urlencode([("group", str(group)), ("suite", slug)]) for group, slug in slugs.order_by()
+    ]
+    yield Page("agents and models, cases of a suite", [f"{url}?{query}" for query in cases])
 
 
 def _with_suite(cases: Iterable[Case]) -> Iterable[Case]:
@@ -288,6 +303,11 @@ def rest_pages(rng: random.Random) -> Iterator[Page]:
     runs = reverse("api:runs")
     yield Page("REST runs", [runs, f"{runs}?page_size=200"])
     yield Page("REST runs, filtered", [f"{runs}?{query}" for query in _run_filters(rng)])
+    url, groups = reverse("api:runs-comparison"), Run.objects.exclude(group=None).order_by()
+    keys = groups.values_list("group", flat=True).distinct()
+    yield Page(
+        "REST agents and models", [f"{url}?{urlencode([('group', str(key))])}" for key in keys]
+    )
     some = _sample(_ended(), rng)
     yield Page("REST run", _addresses("run", some))
     large = _ended().order_by("-total", "-pk")[:8]

@@ -117,6 +117,7 @@ def samples_for(settings: Any) -> Samples:
     )
     parts |= {"review": review.pk}
     parts |= {"report_kind": "markdown", "slug": "shop", "evaluationsteps": _steps().pk}
+    both = f"run={run.pk}&run={other.pk}"
     urls = {
         "admin/autocomplete/": "/admin/autocomplete/?app_label=evals_app&model_name=suite"
         "&field_name=agent&term=",
@@ -124,9 +125,14 @@ def samples_for(settings: Any) -> Samples:
         "admin/(?P<url>.*)$": "/admin/nothing/",
         "admin/r/<path:content_type_id>/<path:object_id>/": "/admin/r/1/1/",
         "admin/help/images/<str:name>": "/admin/help/images/review.webp",
-        "admin/evals_app/run/compare/": f"/admin/evals_app/run/compare/?run={run.pk}&run={other.pk}",
+        "admin/evals_app/run/compare/": f"/admin/evals_app/run/compare/?{both}",
         "admin/evals_app/run/compare/case/": "/admin/evals_app/run/compare/case/"
         f"?run={run.pk}&run={run.pk}&case=Where+is+it",
+        "admin/evals_app/run/models/": f"/admin/evals_app/run/models/?{both}",
+        "admin/evals_app/run/models/live/": f"/admin/evals_app/run/models/live/?{both}",
+        "admin/evals_app/run/models/cases/": "/admin/evals_app/run/models/cases/"
+        f"?{both}&suite={suite.slug}",
+        "admin/evals_app/run/models/report/": f"/admin/evals_app/run/models/report/?{both}&kind=html",
         "admin/evals_app/run/case-history/": "/admin/evals_app/run/case-history/"
         f"?suite={suite.slug}&case=Where+is+it",
         "admin/help/<slug:slug>/": "/admin/help/concepts/",

@@ -107,6 +107,10 @@ def crowded(samples: Samples) -> Samples:
     parts["admin/evals_app/run/compare/case/"] = (
         f"/admin/evals_app/run/compare/case/{chosen}&case=Where+is+it"
     )
+    models = "".join(f"&run={run.pk}" for run in Run.objects.exclude(verdict="").order_by("pk"))
+    for page in ("", "live/", "cases/", "report/"):
+        address = f"admin/evals_app/run/models/{page}"
+        parts[address] = f"/{address}?{models.removeprefix('&')}&suite={suite.slug}&kind=md"
     regrade = f"/admin/evals_app/run/{samples.parts['run']}/regrade/"
     parts["admin/evals_app/run/<int:pk>/regrade/"] = regrade
     entities = [{"ref": str(number), "type": "note", "data": {}} for number in range(MANY)]

@@ -16,6 +16,7 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("runs/", run_views.Runs, "runs"),
     ("runs/forecast/", run_views.ForecastRun, "run-forecast"),
     ("runs/compare/", comparing.CompareRuns, "runs-compare"),
+    ("runs/comparison/", comparing.CompareModels, "runs-comparison"),
     ("runs/<int:pk>/", run_views.OneRun, "run"),
     ("runs/<int:pk>/executions/", run_views.RunExecutions, "run-executions"),
     ("runs/<int:pk>/report/", reports.RunReport, "run-report"),

@@ -284,12 +284,12 @@ def print_models(runs: Sequence[Run], *, console: Console, site: str | None) -> 
     from evals_app.management.comparison import print_model_comparison  # noqa: PLC0415
     from evals_app.runs.reading.model_comparison import (  # noqa: PLC0415
         NoTableError,
-        chosen_runs,
         model_comparison,
+        table_runs,
     )
 
     try:
-        comparison = model_comparison(chosen_runs([run.pk for run in runs]))
+        comparison = model_comparison(table_runs([run.pk for run in runs]))
     except NoTableError as error:
         console.print(str(error), markup=False, highlight=False, soft_wrap=True)
         return

@@ -13,7 +13,7 @@ from evals_app.management.run_options import WantedReport
 from evals_app.models import Run
 from evals_app.reports.renderers.github import annotations
 from evals_app.reports.renderers.gitlab import section_end, section_start
-from evals_app.runs.reading.model_comparison import NoTableError, chosen_runs
+from evals_app.runs.reading.model_comparison import NoTableError, table_runs
 from evals_app.runs.reporting import (
     Link,
     comparison_content,
@@ -60,7 +60,7 @@ def write_reports(
 def _content(report: WantedReport, runs: Sequence[Run], *, link: Link) -> Iterator[bytes]:
     if report.kind == "comparison":
         try:
-            chosen = chosen_runs([run.pk for run in runs])
+            chosen = table_runs([run.pk for run in runs])
         except NoTableError as error:
             raise usage_error(f"--report comparison: {error}") from error
         return comparison_content(report.comparison_kind or "json", chosen, link=link)

@@ -63,7 +63,8 @@ class StartRun(Spec):
     )
     group: Annotated[UUID, Field(strict=False)] | None = Field(
         default=None,
-        description="A UUID that you make: runs with the same one belong together.",
+        description="A UUID that you make: runs with the same one are one table in"
+        " /api/runs/comparison/ and on the site.",
     )
 
     def choices(self) -> dict[str, Any]:

@@ -85,14 +85,18 @@ def report_content(
 
 
 def comparison_content(
-    kind: ComparisonKind, runs: Sequence[TableRun], *, link: Link
+    kind: ComparisonKind, runs: Sequence[TableRun], *, link: Link, shows_labels: bool = True
 ) -> Iterator[bytes]:
-    """Return the table of runs as a file of this kind, with all of its cases."""
+    """Return the table of runs as a file of this kind, with all of its cases.
+
+    Without `shows_labels` it names no checks, which not everyone may read.
+    """
     grid = arrange(runs)[1]
     if kind == "json":
-        answer = table_json(runs, suites=grid)
+        answer = table_json(runs, suites=grid, shows_labels=shows_labels)
         return encode(json_pieces({"schema_version": SCHEMA_VERSION, "comparison": answer}))
     comparison = model_comparison(runs)
+    comparison = comparison if shows_labels else comparison.without_labels()
     cases = {slug: case_rows(cells) for slug, cells in grid.items()}
     if kind == "xlsx":
         from evals_app.formats.tables.workbook_writing import write_workbook  # noqa: PLC0415 - loads openpyxl

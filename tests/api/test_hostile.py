@@ -59,7 +59,18 @@ IDS = ["0", "-1", str(2**63), str(HUGE), "9" * 400, "1.5", "a", "%00", "..", "%E
 SLUGS = ["nothing", "-", "A_b", "x" * 3000, *IDS]
 PARAMETERS = [
     *("fields", "cursor", "page_size", "suite", "agent", "status", "verdict", "cause", "case"),
-    *("created_after", "created_before", "dry_run", "dialect", "path", "format", "nothing", "\0"),
+    *(
+        "created_after",
+        "created_before",
+        "group",
+        "run",
+        "dry_run",
+        "dialect",
+        "path",
+        "format",
+        "nothing",
+        "\0",
+    ),
 ]
 PARAMETER_VALUES = [
     *TEXTS[:8],

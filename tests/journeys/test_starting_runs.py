@@ -7,6 +7,8 @@ from playwright.sync_api import expect
 
 from evals_app.models import Run
 from evals_app.runs.process.worker_loop import work
+from evals_app.runs.starting.select import Variant
+from evals_app.runs.starting.start_run import start_runs
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 from tests.model_server import KEY, ModelServer
@@ -33,10 +35,32 @@ def test_a_suite_runs_with_two_models(
     expect(dialog.get_by_text("Starts 2 runs with 4 conversations.")).to_be_visible()
     dialog.get_by_role("button", name="Run", exact=True).click()
 
-    page.wait_for_url("**/run/?suite_slug=greetings")
-    rows = page.locator("#result_list tbody tr")
-    expect(rows).to_have_count(2)
-    expect(page.get_by_text("anthropic/claude-sonnet-5", exact=True)).to_be_visible()
+    page.wait_for_url("**/run/models/?group=*")
+    table = page.locator("#models-table")
+    expect(table.get_by_role("columnheader", name="anthropic/claude-sonnet-5")).to_be_visible()
+    expect(table.get_by_text("Queued")).to_have_count(2)
+
+
+def test_runs_started_together_are_followed_and_become_one_table(visit: Visit) -> None:
+    agent = make_agent()
+    mute = make_agent("mute", name="Mute", rules=[{"reply": "Nothing."}])
+    suite = make_suite(["hello", "bye"], agent=agent)
+    other = make_suite(["hello"], agent=agent, slug="second", name="Second suite")
+    variants = [Variant(), Variant(agent=mute)]
+    run = elsewhere(lambda: start_runs([suite, other], variants=variants)[0])
+
+    page = visit("evals_app_run_models", query=f"?group={run.group}")
+    expect(page.get_by_text("0 of 4 runs have ended")).to_be_visible()
+    first = page.locator(f"#models-run-{run.pk}")
+    first.focus()
+    elsewhere(work)
+
+    expect(page.locator("#models-status")).to_contain_text("All 4 runs have ended.")
+    expect(page.get_by_role("heading", name="What each one misses")).to_be_visible()
+    expect(first).to_be_focused()
+    page.locator(".models-fold summary", has_text="Greetings").click()
+    page.get_by_role("link", name="Read case 1 with Mute").click()
+    expect(page.get_by_text("Nothing.", exact=True).first).to_be_visible()
 
 
 def test_several_suites_run_from_the_list_and_skip_what_is_not_needed(visit: Visit) -> None:

@@ -7,19 +7,20 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
-from evals_app.admin.comparing.views import compare_chosen
+from evals_app.admin.comparing.views import compare_chosen, tabulate_chosen
 from evals_app.admin.kit.permissions import ReadOnly
 from evals_app.admin.kit.presentation import between, run_badges, token_lines
 from evals_app.admin.regrading.regrade_results import made_from
 from evals_app.admin.retests.retest_dialog import settlements_of
 from evals_app.admin.runs.run_pages import how_long_kept, live_context, with_transcripts
 from evals_app.admin.runs.run_results import snapshot_settings
+from evals_app.admin.starting.run_dialog import models_url
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.record.usage import total_cost
 from evals_app.models import Run, Suite
@@ -54,7 +55,7 @@ class RunAdmin(ReadOnly):
     list_filter = (SuiteFilter, "verdict", "status")
     list_select_related = ("suite",)
     paginator = InfinitePaginator
-    actions = (compare_chosen,)
+    actions = (compare_chosen, tabulate_chosen)
     list_disable_select_all = True  # a comparison has few runs
     change_form_template = "admin/evals_app/runs/page.html"
     when_empty = "A run executes a suite once. Open a suite and press Run."
@@ -117,11 +118,13 @@ class RunAdmin(ReadOnly):
 
     @display(description="Agent and model")
     def agent_shown(self, run: Run) -> SafeString:
-        if not run.model:
-            return format_html("{}", run.agent_name)
-        return format_html(
-            '<div>{}<br><span class="quiet">{}</span></div>', run.agent_name, run.model
-        )
+        lines = [run.agent_name]
+        lines += [format_html('<span class="quiet">{}</span>', run.model)] if run.model else []
+        if run.group:
+            url = models_url(run.group)
+            lines.append(format_html('<a class="underlined" href="{}">All in one table</a>', url))
+        joined = format_html_join(mark_safe("<br>"), "{}", ((line,) for line in lines))
+        return format_html("<div>{}</div>", joined)
 
     @display(description="Duration")
     def took(self, run: Run) -> str:

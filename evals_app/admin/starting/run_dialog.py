@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +17,7 @@ from evals_app.models import Run, Suite
 from evals_app.reports.answers.forecasts import all_in_words
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.money.ceilings import month_left
+from evals_app.runs.reading.model_comparison import Wanted
 from evals_app.runs.starting.forecast import forecast
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.start_run import start_run, start_runs
@@ -68,12 +70,23 @@ def try_start_runs(
 
 
 def runs_url(runs: Sequence[Run]) -> str:
-    """Return the URL of the page of a run, or of the list that begins with several."""
+    """Return the URL of the page of a run, of the table of a group, or of the list of several runs."""
     if len(runs) == 1:
         return run_url(runs[0])
+    if group := runs[0].group:
+        return models_url(group)
     url = reverse("admin:evals_app_run_changelist")
     slugs = {run.suite_slug for run in runs}
     return f"{url}?{urlencode({'suite_slug': slugs.pop()})}" if len(slugs) == 1 else url
+
+
+def models_url(wanted: Wanted, *, name: str = "run_models", **more: str) -> str:
+    """Return the address of the table of a group, or of runs by number."""
+    if isinstance(wanted, UUID):
+        keys = [("group", str(wanted))]
+    else:
+        keys = [("run", str(pk)) for pk in wanted]
+    return f"{reverse(f'admin:evals_app_{name}')}?{urlencode([*keys, *more.items()])}"
 
 
 def try_start(request: HttpRequest, suite: Suite, **choices: Any) -> Run | None:

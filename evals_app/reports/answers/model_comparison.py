@@ -110,7 +110,7 @@ class SuiteCell:
         return sum(self.counts.values())
 
     @property
-    def done(self) -> int:
+    def ended_count(self) -> int:
         return self.total - self.counts["not_run"]
 
     @property
@@ -119,7 +119,7 @@ class SuiteCell:
 
 
 @dataclass(frozen=True, slots=True)
-class SuiteRow:
+class SuiteInTable:
     """A suite; None where a column has no run of it."""
 
     slug: str
@@ -179,7 +179,7 @@ class ModelComparison:
     """
 
     columns: tuple[ModelColumn, ...]
-    rows: tuple[SuiteRow, ...]
+    rows: tuple[SuiteInTable, ...]
     totals: tuple[ColumnTotals, ...]
     missed: tuple[MissedPoint, ...]
     more_missed: int
@@ -201,7 +201,7 @@ class ModelComparison:
             yield from (cell for cell in row.cells if cell is not None)
 
 
-class CaseCell(NamedTuple):
+class CaseInColumn(NamedTuple):
     """A case in one run."""
 
     run: int
@@ -210,11 +210,11 @@ class CaseCell(NamedTuple):
     score: float | None
 
 
-class CaseRow(NamedTuple):
+class CaseInTable(NamedTuple):
     """A case of a suite in all columns; None where one does not have it."""
 
     name: str
-    cells: tuple[CaseCell | None, ...]
+    cells: tuple[CaseInColumn | None, ...]
 
     @property
     def differs(self) -> bool:
@@ -239,7 +239,7 @@ def compare_models(runs: Sequence[TableRun], find_checks: FindChecks) -> ModelCo
     columns, grid = arrange(runs)
     by_column = [[row[place] for row in grid.values()] for place in range(len(columns))]
     ended = [[run for run in some if run and not run.is_open] for some in by_column]
-    missed, more = _missed(ended, find_checks)
+    missed, more = _missed_points(ended, find_checks)
     return ModelComparison(
         columns=tuple(columns),
         rows=tuple(_suite_row(some) for some in grid.values()),
@@ -308,30 +308,30 @@ def _column_name(agent: str, column: ModelColumn, *, has_agents: bool, has_model
     return ", ".join(parts) + again
 
 
-def case_rows(runs: Sequence[TableRun | None]) -> list[CaseRow]:
+def case_rows(runs: Sequence[TableRun | None]) -> list[CaseInTable]:
     """Return the cases of a suite in all columns: first where they differ, then the least passed."""
     names = dict.fromkeys(name for run in runs if run for name in run.cases)
-    rows = [CaseRow(name, tuple(_case_cell(run, name) for run in runs)) for name in names]
+    rows = [CaseInTable(name, tuple(_case_cell(run, name) for run in runs)) for name in names]
     return sorted(rows, key=_worth_reading)
 
 
-def _worth_reading(row: CaseRow) -> tuple[bool, float]:
+def _worth_reading(row: CaseInTable) -> tuple[bool, float]:
     rates = [cell.trials.rate for cell in row.cells if cell and cell.trials.rate is not None]
     return not row.differs, min(rates, default=2.0)
 
 
-def _case_cell(run: TableRun | None, name: str) -> CaseCell | None:
+def _case_cell(run: TableRun | None, name: str) -> CaseInColumn | None:
     if run is None or (case := run.cases.get(name)) is None:
         return None
     trials = PassShare(case.passed, case.graded_count, case.errored)
-    return CaseCell(run.row["id"], case.verdict or "", trials, case.score)
+    return CaseInColumn(run.row["id"], case.verdict or "", trials, case.score)
 
 
-def _suite_row(runs: Sequence[TableRun | None]) -> SuiteRow:
+def _suite_row(runs: Sequence[TableRun | None]) -> SuiteInTable:
     known = [run for run in runs if run]
     first = known[0].row
     digests = {run.row[RUN_SUMMARY].get(CASES_DIGEST) for run in known if run.row[RUN_SUMMARY]}
-    return SuiteRow(
+    return SuiteInTable(
         first["suite_slug"],
         first["suite_name"],
         first["score_scale"],
@@ -459,7 +459,7 @@ def _stratum(before: CaseOutcome, after: CaseOutcome, *, by_verdict: bool) -> St
 # What each column misses
 
 
-def _missed(
+def _missed_points(
     by_column: Sequence[Sequence[TableRun]], find_checks: FindChecks
 ) -> tuple[list[MissedPoint], int]:
     checks = [_count_checks(runs) for runs in by_column]

@@ -12,7 +12,7 @@ from evals_app.reports.answers.compared_cases import HeadCases, HeadVerdict
 from evals_app.reports.answers.comparison import finding
 from evals_app.reports.answers.comparison_answers import SuiteTest
 from evals_app.reports.answers.model_comparison import (
-    CaseRow,
+    CaseInTable,
     ColumnTotals,
     ModelColumn,
     ModelComparison,
@@ -154,7 +154,7 @@ def model_comparison_json(
     comparison: ModelComparison,
     *,
     group: UUID | None,
-    cases: Mapping[str, Iterable[CaseRow]] | None = None,
+    cases: Mapping[str, Iterable[CaseInTable]] | None = None,
 ) -> Json:
     """Return the table; `cases` are those of suites, by slug."""
     columns = zip(
@@ -225,7 +225,7 @@ def _cell(cell: SuiteCell | None) -> Json | None:
     )
 
 
-def _case(suite: str, row: CaseRow) -> Json:
+def _case(suite: str, row: CaseInTable) -> Json:
     cells = [
         cell
         and CaseCellJson.of_object(cell, verdict=cell.verdict or None, trials=_share(cell.trials))

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from evals_app.reports.answers.model_comparison import (
-    CaseCell,
-    CaseRow,
+    CaseInColumn,
+    CaseInTable,
     ModelComparison,
     SuiteCell,
     column_names,
@@ -35,7 +35,7 @@ _AT_ONCE = 50  # conversations
 def models_page(
     comparison: ModelComparison,
     *,
-    cases: Mapping[str, Sequence[CaseRow]],
+    cases: Mapping[str, Sequence[CaseInTable]],
     failed: Sequence[FailedTrial],
     more_failed: int,
     details: Callable[[Sequence[int]], Iterable[Json]],
@@ -61,9 +61,9 @@ def models_page(
     yield scrolling_table(("", *names), totals, title="In total")
     yield from (tag("p", sentence) for sentence in findings(comparison))
     yield from (tag("p", note, class_="note") for note in notes(comparison))
-    yield from _missed(comparison, names)
+    yield from _missed_points(comparison, names)
     yield from _cases(comparison, cases, names)
-    yield from _failed(comparison, failed, more_failed, details)
+    yield from _failed_trials(comparison, failed, more_failed, details)
     yield "</body></html>\n"
 
 
@@ -77,7 +77,7 @@ def _cell(cell: SuiteCell | None, *, scale: str, listed: Collection[int]) -> Mar
     return tag("td", badge(cell.verdict), tag("br"), numbers, more)
 
 
-def _missed(comparison: ModelComparison, names: Sequence[str]) -> Iterator[Markup]:
+def _missed_points(comparison: ModelComparison, names: Sequence[str]) -> Iterator[Markup]:
     if not comparison.missed:
         return
     yield tag("h2", MISSED_TITLE)
@@ -93,7 +93,7 @@ def _missed(comparison: ModelComparison, names: Sequence[str]) -> Iterator[Marku
 
 
 def _cases(
-    comparison: ModelComparison, cases: Mapping[str, Sequence[CaseRow]], names: Sequence[str]
+    comparison: ModelComparison, cases: Mapping[str, Sequence[CaseInTable]], names: Sequence[str]
 ) -> Iterator[Markup]:
     yield tag("h2", "Cases")
     for row in comparison.rows:
@@ -109,13 +109,13 @@ def _cases(
         yield tag("details", tag("summary", f"{row.name} ({len(of_suite):,})"), table)
 
 
-def _case_cell(cell: CaseCell | None, *, scale: str) -> Markup:
+def _case_cell(cell: CaseInColumn | None, *, scale: str) -> Markup:
     if cell is None:
         return tag("td", UNKNOWN)
     return tag("td", badge(cell.verdict or "not_run"), " ", numbers_text(cell, scale=scale))
 
 
-def _failed(
+def _failed_trials(
     comparison: ModelComparison,
     failed: Sequence[FailedTrial],
     more_failed: int,

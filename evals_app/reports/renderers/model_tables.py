@@ -6,8 +6,8 @@ from typing import NamedTuple
 from evals_app.reports.answers.compared_cases import HeadCases
 from evals_app.reports.answers.comparison import VERDICTS, finding, points_text
 from evals_app.reports.answers.model_comparison import (
-    CaseCell,
-    CaseRow,
+    CaseInColumn,
+    CaseInTable,
     ColumnTotals,
     MissCount,
     MissedPoint,
@@ -66,7 +66,7 @@ def total_rows(comparison: ModelComparison) -> list[TotalRow]:
 
 def _totals_in_words(totals: ColumnTotals) -> dict[str, str]:
     verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in totals.verdicts.items())
-    never = "no reply" if totals.replies else UNKNOWN  # so many turns were not answered
+    never = "no reply" if totals.replies else UNKNOWN  # this many turns were not answered
     times = [never if ms is None else duration(ms) for ms in (totals.median_ms, totals.p95_ms)]
     replies = f" ({count_text(totals.replies, 'turn')})" if totals.replies else ""
     score = score_text(totals.score, scale=totals.score_scale)
@@ -116,11 +116,11 @@ def cell_text(cell: SuiteCell | None, *, scale: str) -> str:
     if cell is None:
         return UNKNOWN
     if cell.is_open:
-        return f"{cell.status}, {cell.done:,} of {cell.total:,} done"
+        return f"{cell.status}, {cell.ended_count:,} of {cell.total:,} done"
     return f"{cell.verdict}, {numbers_text(cell, scale=scale)}"
 
 
-def numbers_text(cell: SuiteCell | CaseCell, *, scale: str) -> str:
+def numbers_text(cell: SuiteCell | CaseInColumn, *, scale: str) -> str:
     """Write the numbers of a run or a case: `12 of 15 trials, 1 not graded, score 0.80`."""
     passed, graded, not_graded = cell.trials
     parts = [f"{passed:,} of {count_text(graded, 'trial')}"] if graded else []
@@ -228,7 +228,7 @@ def _suite_lines(comparison: ModelComparison) -> Iterable[tuple[str, ...]]:
 
 
 def model_sheets(
-    comparison: ModelComparison, cases: Mapping[str, Sequence[CaseRow]]
+    comparison: ModelComparison, cases: Mapping[str, Sequence[CaseInTable]]
 ) -> list[Sheet]:
     """Return the sheets of a workbook: suites, totals, cases and what was missed."""
     names = column_names(comparison.columns)
@@ -260,7 +260,7 @@ def model_sheets(
     ]
 
 
-def _cell_values(cell: SuiteCell | CaseCell | None) -> Values:
+def _cell_values(cell: SuiteCell | CaseInColumn | None) -> Values:
     """Return the numbers of a cell; what is unknown is empty, not 0."""
     if cell is None:
         return [""] * 5

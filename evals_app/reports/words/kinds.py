@@ -57,3 +57,10 @@ KINDS: dict[KindName, ReportKind] = {
         is_offered=False,
     ),
 }
+
+COMPARISON_MEDIA_TYPES: dict[ComparisonKind, str] = {
+    "html": KINDS["html"].media_type,
+    "md": KINDS["markdown"].media_type,
+    "xlsx": KINDS["xlsx"].media_type,
+    "json": KINDS["json"].media_type,
+}

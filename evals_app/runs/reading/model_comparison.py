@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, reduce
 from operator import or_
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import BigIntegerField, Q
@@ -16,6 +16,8 @@ from evals_app.models import Execution, GradeResult, Run
 from evals_app.reports.answers.model_comparison import (
     MAX_RUNS_IN_TABLE,
     TABLE_COLUMNS,
+    CaseInTable,
+    ModelColumn,
     ModelComparison,
     SeenCheck,
     TableRun,
@@ -38,35 +40,60 @@ class NoTableError(CannotError):
     """Runs cannot be put into one table."""
 
 
-def group_runs(group: UUID) -> list[TableRun]:
-    """Return the runs that were started together, in the order of their start.
+# What a table is asked for by: the group of its runs, or their numbers.
+Wanted = UUID | Sequence[int]
+
+
+def table_runs(wanted: Wanted) -> list[TableRun]:
+    """Return runs with the outcomes of their cases, in the order of their start.
 
     Raises:
-        NoTableError: there are none, or too many.
+        NoTableError: there are none or too many, one does not exist, or one is named twice.
     """
-    found = _read(Q(group=group))
-    if not found:
-        raise NoTableError(f"No runs were started together as {group}. They may have been deleted.")
-    return found
+    return _with_cases(run_columns(wanted))
 
 
-def chosen_runs(ids: Sequence[int]) -> list[TableRun]:
-    """Return runs by number.
+def run_columns(wanted: Wanted) -> list[TableRun]:
+    """Return the same without their cases, which is enough to follow them.
 
     Raises:
-        NoTableError: one does not exist or is named twice, or there are none or too many.
+        NoTableError: as above.
     """
-    if not ids:
+    if isinstance(wanted, UUID):
+        if found := _read(Q(group=wanted)):
+            return found
+        raise NoTableError(f"No runs were started together as {wanted}. They may be deleted.")
+    if not wanted:
         raise NoTableError("Choose at least one run.")
-    if twice := next((pk for place, pk in enumerate(ids) if pk in ids[:place]), None):
+    if len(wanted) > MAX_RUNS_IN_TABLE:
+        raise NoTableError(_too_many(len(wanted)))
+    if twice := next((pk for place, pk in enumerate(wanted) if pk in wanted[:place]), None):
         raise NoTableError(f"Run {twice} is named twice; choose another run.")
-    if len(ids) > MAX_RUNS_IN_TABLE:
-        raise NoTableError(_too_many(len(ids)))
-    found = _read(Q(pk__in=[pk for pk in ids if pk <= BigIntegerField.MAX_BIGINT]))
-    missing = set(ids) - {run.row["id"] for run in found}
-    if missing:
+    found = _read(Q(pk__in=[pk for pk in wanted if pk <= BigIntegerField.MAX_BIGINT]))
+    if missing := set(wanted) - {run.row["id"] for run in found}:
         raise NoTableError(f"There is no run {min(missing)}.")
     return found
+
+
+class SuiteCases(NamedTuple):
+    """The cases of a suite in the columns of a table; none of an unknown suite."""
+
+    columns: list[ModelColumn]
+    rows: list[CaseInTable]
+    score_scale: str
+
+
+def suite_cases(wanted: Wanted, suite: str) -> SuiteCases:
+    """Return the cases of one suite of a table.
+
+    Raises:
+        NoTableError: as above.
+    """
+    columns, grid = arrange(run_columns(wanted))
+    cells = grid.get(suite, [])
+    known = {run.row["id"]: run for run in _with_cases([run for run in cells if run])}
+    scale = next((run.row["score_scale"] for run in known.values()), "0-1")
+    return SuiteCases(columns, case_rows([run and known[run.row["id"]] for run in cells]), scale)
 
 
 def model_comparison(runs: Sequence[TableRun]) -> ModelComparison:
@@ -77,7 +104,7 @@ def model_comparison(runs: Sequence[TableRun]) -> ModelComparison:
 def comparison_of(ids: Sequence[int]) -> Json | None:
     """Return the table of runs as JSON; None if they do not fit into one."""
     try:
-        return table_json(chosen_runs(ids))
+        return table_json(table_runs(ids))
     except NoTableError:
         return None
 
@@ -119,27 +146,24 @@ def failed_trials(
     return trials, sum(run.row["failed"] + run.row["errored"] for run in runs) - len(trials)
 
 
-def suite_runs(runs: Sequence[TableRun], suite: str) -> list[TableRun | None]:
-    """Return the run of a suite in each column; none if no run has it."""
-    return arrange(runs)[1].get(suite, [])
-
-
 def _read(wanted: Q) -> list[TableRun]:
-    rows: list[dict[str, Any]] = list(
-        Run.objects.filter(wanted)
-        .order_by("pk")
-        .values(*TABLE_COLUMNS, "finished_at", "case_count")
-    )
-    if len(rows) > MAX_RUNS_IN_TABLE:
-        raise NoTableError(_too_many(len(rows)))
-    if (results := sum(row["case_count"] or 0 for row in rows)) > MAX_RESULTS:
+    columns = (*TABLE_COLUMNS, "finished_at", "case_count")
+    rows: Any = Run.objects.filter(wanted).order_by("pk").values(*columns)
+    found = [TableRun(row, {}) for row in rows[: MAX_RUNS_IN_TABLE + 1]]
+    if len(found) > MAX_RUNS_IN_TABLE:
+        raise NoTableError(_too_many(len(found)))
+    return found
+
+
+def _with_cases(runs: Sequence[TableRun]) -> list[TableRun]:
+    if (results := sum(run.row["case_count"] or 0 for run in runs)) > MAX_RESULTS:
         raise NoTableError(
             f"These runs have {results:,} results of cases; at most {MAX_RESULTS:,} fit into one"
             " table. Choose fewer runs."
         )
-    ended = tuple((row["id"], row["finished_at"]) for row in rows if row["verdict"])
+    ended = tuple((run.row["id"], run.row["finished_at"]) for run in runs if not run.is_open)
     outcomes = _outcomes(ended) if ended else {}
-    return [TableRun(row, outcomes.get(row["id"], {})) for row in rows]
+    return [TableRun(run.row, outcomes.get(run.row["id"], {})) for run in runs]
 
 
 @lru_cache(maxsize=4)  # people open the same table again and again

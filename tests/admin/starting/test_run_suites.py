@@ -62,7 +62,8 @@ def test_several_models_get_a_run_each_with_all_trials(admin_client: Client, sui
     runs = Run.objects.order_by("pk")
     assert [run.model for run in runs] == ["local/small", "local/large-2"]
     assert {run.stops_when_decided for run in runs} == {False}
-    assert response.headers["HX-Redirect"].endswith("/run/?suite_slug=greetings")
+    assert runs[0].group == runs[1].group
+    assert response.headers["HX-Redirect"].endswith(f"/run/models/?group={runs[0].group}")
 
 
 def test_agents_and_models_are_combined(admin_client: Client, suite: Suite) -> None:
@@ -152,7 +153,8 @@ def test_chosen_suites_start_together(admin_client: Client, suite: Suite) -> Non
 
     response = admin_client.post(reverse(PAGE), {"suites": suites, "max_cost_usd": "2"})
 
-    assert response.headers["Location"] == reverse("admin:evals_app_run_changelist")
+    (group,) = {run.group for run in Run.objects.all()}
+    assert response.headers["Location"].endswith(f"/run/models/?group={group}")
     rows = Run.objects.order_by("pk").values_list("suite_slug", "max_cost_usd")
     assert list(rows) == [("greetings", Decimal(2)), ("second", Decimal(2))]
 

@@ -185,7 +185,7 @@ def test_an_open_run_counts_in_no_total() -> None:
     assert table.totals[0].sums["agent_cost_usd"] == Decimal("0.5")
     cell = table.rows[1].cells[0]
     assert cell is not None
-    assert (cell.done, cell.total, cell.cases) == (1, 4, None)
+    assert (cell.ended_count, cell.total, cell.cases) == (1, 4, None)
 
 
 def test_a_column_without_runs_that_ended_knows_nothing() -> None:

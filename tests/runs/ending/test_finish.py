@@ -194,7 +194,7 @@ def test_each_bullet_is_counted_over_all_cases() -> None:
         grade.execution = row
         grade.save()
     whole = make_grade(type="rubric", details={"raw": "0.5", "items": [{"quote": "no bullet"}]})
-    whole.execution = run.executions.first()
+    whole.execution = run.executions.latest("pk")
     whole.save()
 
     assert finish.rubric_bullets(run) == [
