@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -31,6 +33,7 @@ from evals_app.models.judging.reviews import IS_LABEL
 MAX_REVIEWS = 500  # of a criterion: the newest
 MAX_SHOWN = 50  # disagreements
 MAX_VERSIONS = 20
+MAX_PLACES = 100  # newest answers at whose places other versions are looked for
 MAX_CORRECTED = 10_000  # executions of a run whose pass rate is corrected
 MAX_PLANNED = 30  # answers to check at once
 
@@ -62,6 +65,8 @@ class HumanVerdict(NamedTuple):
     score: float | None
     judged_passed: bool
     judged_score: float | None
+    run_total: int
+    run_ended_at: datetime | None
     place: CheckPlace
 
 
@@ -108,8 +113,9 @@ class Calibration:
 
     @property
     def newest(self) -> HumanVerdict | None:
-        """One of the labels in the newest run with any."""
-        return max((answer.newest for answer in self.answers), key=attrgetter("run"), default=None)
+        """One of the labels in the newest run with any, of runs that have ended if possible."""
+        words = (answer.newest for answer in self.answers)
+        return max(words, key=lambda word: (bool(word.run_ended_at), word.run), default=None)
 
     @property
     def disagreements(self) -> list[GradedAnswer]:
@@ -181,31 +187,39 @@ class JudgedRun:
 
 
 def newest_judged_run(calibration: Calibration) -> JudgedRun | None:
-    """Return the newest run with labels; None if there are none. A large run is not counted."""
+    """Return the newest run with labels; None if there are none. Open and large runs are not counted."""
     newest = calibration.newest
     if newest is None:
         return None
     labels = compare(
         [answer.label for answer in calibration.answers if answer.newest.run == newest.run]
     )
-    grades = GradeResult.objects.filter(
-        execution__run=newest.run,
-        execution__run__total__lte=MAX_CORRECTED,
-        yardstick=calibration.yardstick.pk,
-        passed__isnull=False,
-    )
-    counts = grades.aggregate(
-        all=Count("pk"), passed=Count("pk", filter=Q(passed=True)), weight=Max("weight")
-    )
-    judged = Proportion(counts["passed"], counts["all"])
+    judged, decides = Proportion(0, 0), True
+    if newest.run_ended_at is not None and newest.run_total <= MAX_CORRECTED:
+        judged, decides = _judged_in(newest.run, calibration.yardstick.pk, newest.run_ended_at)
     return JudgedRun(
         newest.run,
         newest.place,
-        counts["weight"] != 0,  # of a bullet it is unknown
+        decides,
         judged,
         correct_pass_rate(labels, judged),
         plan_next(calibration.agreement, labels, judged),
     )
+
+
+@lru_cache(maxsize=2000)  # grades of a run that has ended do not change
+def _judged_in(run: int, yardstick: int, _: datetime) -> tuple[Proportion, bool]:
+    """Return what the judge passed in a run, and whether its grades counted; unknown of a bullet.
+
+    A run that went on has ended at another time.
+    """
+    grades = GradeResult.objects.filter(
+        execution__run=run, yardstick=yardstick, passed__isnull=False
+    )
+    counts = grades.aggregate(
+        all=Count("pk"), passed=Count("pk", filter=Q(passed=True)), weight=Max("weight")
+    )
+    return Proportion(counts["passed"], counts["all"]), counts["weight"] != 0
 
 
 def plan_next(agreement: Agreement, labels: Agreement, judged: Proportion) -> LabelPlan:
@@ -219,7 +233,8 @@ def versions(calibration: Calibration) -> list[Calibration]:
 
     They were at the same place of the same case, or graded answers whose labels were carried.
     """
-    key, places = calibration.yardstick.pk, {answer.newest.place for answer in calibration.answers}
+    key = calibration.yardstick.pk
+    places = {answer.newest.place for answer in calibration.answers[:MAX_PLACES]}
     if not places:
         return []
     at_places = Review.objects.filter(
@@ -249,6 +264,7 @@ _PLACE = (
 _COLUMNS = (
     *("pk", "yardstick__digest", "execution", "execution__source", "execution__run", "grade"),
     *("by", "by_name", "was_blind", "passed", "score", "judged_passed", "judged_score"),
+    *("execution__run__total", "execution__run__finished_at"),
 )
 
 

@@ -7,6 +7,8 @@ part.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -92,8 +94,12 @@ def notable(suite: Suite) -> Notable | None:
     # A run that grades again asks no agent.
     whole = Run.objects.suite_verdicts().filter(suite=suite, grades_of=None)
     runs = list(whole.defer("summary").order_by("-pk")[:MAX_RUNS])
-    if not runs:
-        return None
+    return _notable(tuple(runs), tuple(run.finished_at for run in runs)) if runs else None
+
+
+@lru_cache(maxsize=200)  # results of runs that have ended do not change, and are many
+def _notable(runs: Sequence[Run], _: Sequence[datetime | None]) -> Notable:
+    """Return what is worth a look in runs; they end at another time if they went on."""
     span = _span(runs, [run.total for run in runs], MAX_EXECUTIONS)
     flaky_span = _span(runs, [run.case_count or run.total for run in runs], MAX_RESULTS)
     decided = Execution.objects.filter(_in_span(span), verdict__in=_DECIDED)

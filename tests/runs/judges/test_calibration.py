@@ -5,14 +5,16 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from evals_app.engine.statistics.agreement import Agreement
-from evals_app.models import GradeResult, Review
+from evals_app.engine.statistics.agreement import Agreement, Proportion
+from evals_app.engine.statistics.corrected import CorrectedRate
+from evals_app.models import GradeResult, Review, Run
 from evals_app.runs.judges.calibration import (
     Calibration,
     agreements,
     calibrations_of,
     find_calibration,
     most_compared,
+    newest_judged_run,
     versions,
 )
 from tests.labels import forty_labels, graded_again, judged_answer, label, make_yardstick, review
@@ -210,3 +212,22 @@ def test_a_check_at_the_same_place_of_another_suite_is_another_check() -> None:
     review(grade, passed=True)
 
     assert versions(read(first)) == []
+
+
+def test_the_pass_rate_is_corrected_in_the_newest_run_that_has_ended() -> None:
+    yardstick, ended, is_open = make_yardstick(), make_run(), make_run()
+    for judge, person in [(True, True), (True, True), (True, False), (False, False)]:
+        label(yardstick, person=person, judge=judge, run=ended)
+    for _ in range(4):
+        judged_answer(yardstick, judge=False, run=ended)
+    label(yardstick, person=True, run=is_open)
+    Run.objects.filter(pk=is_open.pk).update(status="running", verdict="", finished_at=None)
+
+    found = newest_judged_run(read(yardstick))
+
+    # The judge passed 3 of 8, of which people would pass two thirds, and nothing of the others.
+    assert found is not None
+    assert (found.run, found.judged) == (ended.pk, Proportion(3, 8))
+    assert isinstance(found.corrected, CorrectedRate)
+    assert found.corrected.share == pytest.approx(2 / 8)
+    assert (found.plan.passed, found.plan.failed) == (0, 4)

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import CaseResult, Execution, Run, Snapshot, Suite
@@ -184,3 +186,15 @@ def test_large_suites_are_looked_at_over_fewer_runs(
     for span in (noted.span, noted.flaky_span):
         assert (len(span.runs), span.most) == (runs, cut)
     assert [case.name for case in noted.slowest] == (["A"] if cut else ["A", "B"])
+
+
+def test_what_ended_runs_say_is_read_once() -> None:
+    first = make_run({"A": ["failed"]})
+    before = look(first)
+    with CaptureQueriesContext(connection) as queries:
+        again = look(first)
+    second = make_run({"A": ["passed"]})
+
+    assert again is before
+    assert len(queries) == 2  # the suite, and its runs
+    assert len(look(second).span.runs) == 2
