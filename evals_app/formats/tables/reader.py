@@ -94,7 +94,7 @@ def _others(table: Table, others: Sequence[Sheet], cases: Sequence[Sheet]) -> It
             message = f"The sheet {sheet.name} has no known column and was not read."
             yield table.problem((sheet.name,), message, value="", level="warning")
             continue
-        is_narrow = max(map(len, sheet.rows)) == 1 and not table.overlooks
+        is_narrow = max(map(len, sheet.rows)) == 1 and not table.are_records
         if is_narrow or not sheet.filled_rows():
             sheet.complain(f"There is no column of messages. {EXAMPLE_TABLE}{_ONE_COLUMN}")
         else:

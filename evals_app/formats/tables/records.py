@@ -38,7 +38,14 @@ from evals_app.formats.foreign.words import (
 from evals_app.formats.reading.parsed_file import ParsedFile
 from evals_app.formats.reading.problems import Json, Level, Loc, Problem, ProblemDetails, keys_text
 from evals_app.formats.tables.chosen import IGNORED, ColumnChoices
-from evals_app.formats.tables.columns import CHOICES, CheckColumn, SheetColumn, column_of, ways
+from evals_app.formats.tables.columns import (
+    CHOICES,
+    FOR_PEOPLE,
+    CheckColumn,
+    SheetColumn,
+    column_of,
+    ways,
+)
 from evals_app.formats.tables.sheet import Sheet
 from evals_app.formats.tables.table import NO_NAME, Table
 from evals_app.formats.tables.texts import in_cell
@@ -106,7 +113,7 @@ class Records(Table):
     steps: Sequence[Loc] = ()  # from there to the record of each row
     origins: Mapping[Loc, Loc] = field(default_factory=dict)
 
-    overlooks = True
+    are_records = True
 
     def keys_of_columns(self) -> Mapping[int, str]:
         return {int(n): self._key(at) for (row, n), at in self.origins.items() if row == 0}
@@ -310,7 +317,10 @@ class _Reader:
             if choice != IGNORED and plain(choice or key) in CONVERSATIONS and is_chat(value):
                 first, *later = self._turns(value, loc)
                 cells = iter(first.items())
-            elif choice == IGNORED or (choice is None and has_results and plain(key) in OUTPUTS):
+            elif choice == IGNORED:
+                # Another key may have this name among the columns.
+                cells = iter([(f"{FOR_PEOPLE}{key}", self._cell(value, loc))])
+            elif choice is None and has_results and plain(key) in OUTPUTS:
                 cells = iter([(key, self._cell(value, loc))])
             else:
                 cells = self._cells(choice or key, value, loc)

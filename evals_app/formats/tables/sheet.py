@@ -129,7 +129,7 @@ class Sheet:
         """Let rows of one session be one case, if rows next to each other are of the same one."""
         for n in [n for n, header in enumerate(self.headers) if plain(header) in SESSIONS]:
             values = [self.text(row, n) for row in self.filled_rows()]
-            if self.chosen.of(self.headers[n]) is None and any(
+            if self._choice(n) is None and any(
                 first and first == second for first, second in pairwise(values)
             ):
                 names = self.column("case")
@@ -143,6 +143,8 @@ class Sheet:
 
     def _find_header(self) -> int:
         filled = [row for row in range(len(self.rows)) if not self.is_blank(row)][:TITLES]
+        if self.table.are_records:
+            return 0
         if row := self.chosen.given.header_row:
             return min(row, len(self.rows)) - 1 if self.rows else 0
         if (kept := self.chosen.kept_header({row: self.rows[row] for row in filled})) is not None:
@@ -159,11 +161,22 @@ class Sheet:
         return {
             n: plain(header)
             for n, header in enumerate(self.headers)
-            if n not in self.columns and self.chosen.of(header) is None
+            if n not in self.columns and self._choice(n) is None
         }
 
+    def _choice(self, n: int) -> str | None:
+        """Return what a person chose for a column; of records only that a key is ignored."""
+        header = self.headers[n]
+        if not self.table.are_records:
+            return self.chosen.of(header)
+        return IGNORED if self._ignored_key(header) else None
+
+    def _ignored_key(self, header: str) -> str:
+        key = header.removeprefix(FOR_PEOPLE)
+        return key if key != header and self.chosen.of(key) == IGNORED else ""
+
     def _meaning(self, header: str) -> AnyColumn | None:
-        choice = self.chosen.of(header)
+        choice = None if self.table.are_records else self.chosen.of(header)
         return column_of(header if choice is None else choice)
 
     @property
@@ -297,6 +310,8 @@ class Sheet:
                 known = first.setdefault(column.header, n)
                 if known != n:
                     self._report_twice(n, known, column)
+            elif column is None and header and self._choice(n) == IGNORED:
+                self._report_ignored(n, self._ignored_key(header) or header)
             elif column is None and header and not is_for_people(header):
                 self._report_unknown(n, header)
             elif not header:
@@ -312,7 +327,7 @@ class Sheet:
         has_results = any(plain(header) in RESULTS for header in self.headers)
         for n in list(self.columns):
             header, word = self.headers[n], plain(self.headers[n])
-            if self.chosen.of(header) is not None:
+            if self._choice(n) is not None:
                 continue
             if word in OUTPUTS and self._expects_beside(n):
                 self.report(self.header, n, _ANSWERED, level="loss")
@@ -358,27 +373,27 @@ class Sheet:
         """Report a column that means what an earlier one means; that one is kept."""
         del self.columns[n]
         means = f"This means {column.header}, as {self.place_text(self.header, known)} does."
-        if self.table.overlooks and column.owner == "case":
+        if self.table.are_records and column.owner == "case":
             self.report(self.header, n, f"{means} It is left out.", level="loss")
         else:
             hint = f"Begin the header with {FOR_PEOPLE} if it is for people only."
             self.asked[n] = ""
             self.report(self.header, n, f"{means} {hint}")
 
+    def _report_ignored(self, n: int, header: str) -> None:
+        message = f"The column {header!r} is ignored, as you chose."
+        at = self.table.problem((self.name, self.header, n), message)
+        place = (at.path, at.line, at.column, at.keys, at.value, at.message)
+        filled = self._count_filled(n)
+        self.problems.append(IgnoredColumn(*place, "loss", header=header, rows=filled))
+
     def _report_unknown(self, n: int, header: str) -> None:
-        if self.chosen.of(header) == IGNORED:
-            message = f"The column {header!r} is ignored, as you chose."
-            at = self.table.problem((self.name, self.header, n), message)
-            place = (at.path, at.line, at.column, at.keys, at.value, at.message)
-            filled = self._count_filled(n)
-            self.problems.append(IgnoredColumn(*place, "loss", header=header, rows=filled))
-            return
         if is_of_promptfoo(header):
             message = _PROMPTFOO.format(PurePosixPath(self.table.path).name)
             self.report(self.header, n, message)
             return
         is_left_out = plain(header) in LEFT_OUT
-        if is_left_out or (self.table.overlooks and not is_misspelt(header)):
+        if is_left_out or (self.table.are_records and not is_misspelt(header)):
             count = self._count_filled(n)
             checks = count if sounds_like_check(header) else 0
             rows = f"{count:,} row{'' if count == 1 else 's'}"

@@ -33,8 +33,9 @@ class Table(ParsedFile):
     unseen: tuple[str, ...] = ()
     lists: frozenset[Loc] = frozenset()
 
-    # Whether columns that are unknown are left out and reported, rather than refused.
-    overlooks: ClassVar[bool] = False
+    # Whether rows are records, whose keys are the headers: what a person chose for them is done
+    # already, and unknown ones are left out and reported, rather than refused.
+    are_records: ClassVar[bool] = False
 
     def keys_of_columns(self) -> Mapping[int, str]:
         """Return the key that each column was read from; nothing if columns are written as such."""

@@ -315,6 +315,19 @@ def test_ways_to_compare_and_the_row_of_the_headers_are_kept_too(admin_client: C
     assert "earlier file" not in check(admin_client, {"a.csv": table}, agent="echo").text
 
 
+def test_of_two_keys_for_an_answer_one_is_ignored_on_the_page(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    row = {"question": "Where?", "expected": "Rome", "answer": "Oslo"}
+    page = check(admin_client, {"rows.jsonl": json.dumps(row).encode()}, agent="echo")
+    assert page.token == ""
+
+    mended = page.choose_columns(column1="")
+
+    assert "Left out, as you chose: expected (1 filled)" in mended.text
+    mended.press_import()
+    assert Suite.objects.get().cases.get().turns.get().expected == "Oslo"
+
+
 def test_a_choice_on_the_page_beats_a_kept_one(admin_client: Client) -> None:
     check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
     check(admin_client, {"a.csv": UNKNOWN}).choose_columns(column0="user", column1="")

@@ -75,6 +75,30 @@ def test_a_known_key_of_rows_of_json_may_be_ignored() -> None:
     assert len(imported.losses) == 1
 
 
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"expected": IGNORED}, "Oslo"),
+        ({"answer": IGNORED}, "Rome"),
+        ({"expected": "description"}, "Oslo"),
+        ({"answer": "description"}, "Rome"),
+    ],
+    ids=["the first ignored", "the second", "the first is something else", "the second is"],
+)
+@pytest.mark.parametrize("keys", [("expected", "answer"), ("answer", "expected")])
+def test_of_two_keys_for_an_answer_one_may_be_ignored(
+    columns: dict[str, str], expected: str, keys: tuple[str, str]
+) -> None:
+    answers = {"expected": "Rome", "answer": "Oslo"}
+    row = json.dumps({"question": "a", **{key: answers[key] for key in keys}})
+
+    read_rows = read(row, columns, path="rows.jsonl")
+
+    assert turn(read_rows)["expected"] == expected
+    ignored = [key for key, meaning in columns.items() if meaning == IGNORED]
+    assert [loss.keys for loss in read_rows.losses] == [f"[0].{key}" for key in ignored]
+
+
 def test_an_unknown_column_says_what_it_may_be_and_what_is_in_it() -> None:
     content = "user,Expected anser,Stufe,password\nhi,hello,,s3cret\n,,Ana,\n"
 
