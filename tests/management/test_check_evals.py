@@ -79,7 +79,7 @@ def test_suites_of_the_site_are_checked_with_the_tools_of_their_agents() -> None
 
     assert (suite["suite"], suite["counts"]) == (
         "refunds",
-        {"blind": 1, "weak": 0, "sound": 1, "not_tried": 0},
+        {"blind": 1, "weak": 0, "sound": 1, "undecided": 0, "not_tried": 0},
     )
     first, second = suite["checks"]
     assert (first["keys"], first["turn"]) == ("cases[0].turns[0].assertions[0]", 1)

@@ -12,8 +12,9 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from evals_app.engine.suites.suite_spec import SuiteSpec
-from evals_app.engine.verdicts.judged_probes import plan_judging
+from evals_app.engine.verdicts.judged_probes import plan_judging, with_judged
 from evals_app.formats.reading.yaml_text import write_yaml
+from evals_app.library.probing import probe_stored
 from evals_app.library.saving import save_suite
 from evals_app.management.judged_probes import price_judging
 from evals_app.models import Agent, Run, Suite
@@ -31,10 +32,10 @@ RULES = [
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def write_judged_suite(**changes: Any) -> None:
+def write_judged_suite(*, rules: object = RULES, **changes: Any) -> None:
     """Write a suite with a check that a judge always finds met, one never, and one sometimes."""
     make_agent()
-    make_agent("judge", name="Judge", rules=RULES)
+    make_agent("judge", name="Judge", rules=rules)
     checks = [
         {"type": "llm_judge", "criteria": criteria, "name": criteria}
         for criteria in ("It answers.", "It names Bonn.", "It is kind.")
@@ -123,6 +124,64 @@ def test_checks_of_files_are_tried_by_the_judge_that_is_asked_for(
     assert "3 conversations" in done.stderr
     assert not Suite.objects.exists()
     assert not Agent.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("without", "result", "why"),
+    [
+        ({"refusal", "question", "negation"}, "undecided", "3 of the 3 answers"),
+        ({"refusal"}, "undecided", "1 of the 3 answers"),
+        (set(), "sound", ""),
+    ],
+    ids=["no verdict at all", "one is missing", "all fail"],
+)
+def test_a_judge_that_gives_no_verdict_leaves_a_check_undecided(
+    without: set[str], result: str, why: str
+) -> None:
+    write_judged_suite()
+    suite = Suite.objects.with_everything().get()
+    plan = plan_judging(suite.to_spec(), suite.agent.to_spec())
+    assert plan is not None
+    verdicts = {
+        name: None if probe in without else False for name, (_, probe) in plan.about.items()
+    }
+
+    judged = with_judged(probe_stored(suite), plan, verdicts)
+
+    assert {one.sight for one in judged.checks} == {result}
+    assert all(why in one.why and bool(one.why) is bool(why) for one in judged.checks)
+    assert judged.counts["not_tried"] == 0
+
+
+def test_an_answer_that_passes_counts_though_another_has_no_verdict() -> None:
+    write_judged_suite()
+    suite = Suite.objects.with_everything().get()
+    plan = plan_judging(suite.to_spec(), suite.agent.to_spec())
+    assert plan is not None
+    verdicts = {name: probe == "question" or None for name, (_, probe) in plan.about.items()}
+
+    judged = with_judged(probe_stored(suite), plan, verdicts)
+
+    assert {(one.sight, one.passed) for one in judged.checks} == {("weak", ("question",))}
+
+
+def test_the_command_names_what_is_undecided(child_environment: dict[str, str]) -> None:
+    write_judged_suite(rules=[{"reply": "perhaps"}])
+    command = [sys.executable, "manage.py", "check_evals", "orders", "--judged", "--yes"]
+
+    done = subprocess.run(
+        [*command, "--no-progress"],
+        cwd=ROOT,
+        env=child_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert done.returncode == 3, done.stderr
+    assert "0 sound, 3 undecided, 0 not tried" in done.stdout
+    assert "undecided (3): The judge gave no verdict on 3 of the 3 answers" in done.stdout
 
 
 def test_a_price_asks_nothing() -> None:

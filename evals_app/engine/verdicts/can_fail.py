@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from evals_app.engine.graders import PlainGrader
 from evals_app.engine.record.grade import Grade
@@ -38,7 +38,8 @@ from evals_app.engine.verdicts.probes import (
     probes_for,
 )
 
-Sight = Literal["blind", "weak", "sound", "not_tried"]
+# `undecided`: a judge was asked, and gave no verdict on some answers.
+Sight = Literal["blind", "weak", "sound", "undecided", "not_tried"]
 
 SAYS_OK = "ok"  # an empty reply fails before it is checked, so this is as little as an agent can do
 ONLY_FORBIDS = (
@@ -72,7 +73,7 @@ IsOver = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class ProbedCheck:
-    """A check as it was written, and what became of the probes; `why` it is blind or was not tried.
+    """A check as it was written, and what became of the probes; `why` it is blind, undecided or was not tried.
 
     `passed` are the probes that it passes although it ought to fail them, in one of its `places` at
     least.
@@ -138,8 +139,7 @@ class ProbedSuite:
     @cached_property
     def counts(self) -> dict[Sight, int]:
         """How many checks have each result."""
-        sights: tuple[Sight, ...] = ("blind", "weak", "sound", "not_tried")
-        return {sight: len(self.of(sight)) for sight in sights}
+        return {sight: len(self.of(sight)) for sight in get_args(Sight)}
 
 
 def probe_suite(

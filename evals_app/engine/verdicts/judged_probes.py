@@ -5,7 +5,7 @@ applies: the judge of the suite, prices, ceilings, workers. Spaces and line brea
 message say which answer its rule has; a judge makes nothing of them.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -31,6 +31,7 @@ from evals_app.engine.verdicts.probes import Probe, probes_for
 
 _BITS = 16  # of a number in white space
 _SLUG_CHARS = 80
+_NO_VERDICT = "The judge gave no verdict on {} of the {} answers that it was asked about."
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +123,23 @@ def with_judged(
 ) -> ProbedSuite:
     """Add what judges found: by the name of the case whether its check passed; None: undecided."""
     results: dict[Loc, dict[str, bool]] = defaultdict(dict)
+    asked, missing = Counter[Loc](), Counter[Loc]()
     for name, (loc, probe) in plan.about.items():
-        if (verdict := passed.get(name)) is not None:
+        asked[loc] += 1
+        if (verdict := passed.get(name)) is None:
+            missing[loc] += 1
+        else:
             results[loc][probe] = results[loc].get(probe, False) or verdict
     checks = []
     for one in probed.checks:
-        tried = results.get(one.loc, {})
+        tried = results[one.loc]
         found = tuple(name for name, is_passed in tried.items() if is_passed)
-        is_blind = len(tried) > 1 and len(found) == len(tried)
-        sight: Sight = "blind" if is_blind else "weak" if found else "sound"
-        judged = replace(one, sight=sight, tried=tuple(tried), passed=found, why="")
-        checks.append(judged if tried else one)
+        sight: Sight = "weak" if found else "undecided" if missing[one.loc] else "sound"
+        if len(found) == len(tried) > 1 and not missing[one.loc]:
+            sight = "blind"
+        why = _NO_VERDICT.format(missing[one.loc], asked[one.loc]) if sight == "undecided" else ""
+        judged = replace(one, sight=sight, tried=tuple(tried), passed=found, why=why)
+        checks.append(judged if asked[one.loc] else one)
     return replace(probed, checks=tuple(checks))
 
 

@@ -3,6 +3,7 @@
 import json
 import sys
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -58,7 +59,7 @@ class Command(RunsCommand):
         "Can these tests fail? Try their checks on answers that ought to fail: an empty reply, a "
         "refusal, the question repeated, the answers of other cases. It asks no agent, and judges only "
         "with --judged. Exit "
-        "code: 0 no check is blind, 1 one passes all of them, 2 wrong usage."
+        "code: 0 no check is blind, 1 one passes all of them, 2 wrong usage, 3 a judge gave no verdict."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -104,8 +105,11 @@ class Command(RunsCommand):
             self.stdout.write(json.dumps(document, indent=2, ensure_ascii=False))
         else:
             self.stdout.write("\n\n".join("\n".join(_lines(*one)) for one in probed))
-        if any(result.counts["blind"] for _, result in probed):
+        counts = [result.counts for _, result in probed]
+        if any(count["blind"] for count in counts):
             sys.exit(1)
+        if any(count["undecided"] for count in counts):
+            sys.exit(3)
 
     def _of_files(self, paths: list[str], options: dict[str, Any]) -> Iterator[_Tried]:
         """Read files without a database, so whatever else they refer to may exist."""
@@ -197,17 +201,20 @@ def _read_judge(written: str | None) -> ModelSpec | None:
 
 def _lines(slug: str, probed: ProbedSuite) -> Iterator[str]:
     counts = probed.counts
+    undecided = f" {counts['undecided']} undecided," if counts["undecided"] else ""
     yield (
         f"{slug}: {counts['blind']} blind, {counts['weak']} weak, {counts['sound']} sound,"
-        f" {counts['not_tried']} not tried"
+        f"{undecided} {counts['not_tried']} not tried"
     )
+    reasons = Counter[tuple[str, str]]()
     if probed.only_forbids:
         yield f"  {ONLY_FORBIDS}"
     for sight in ("blind", "weak"):
         yield from _shorten([_line(one) for one in probed.of(sight)])
-    reasons = [one.why for one in probed.of("not_tried")]
-    for why in dict.fromkeys(reasons):
-        yield f"  not tried ({reasons.count(why)}): {why}"
+    for one in (*probed.of("undecided"), *probed.of("not_tried")):
+        reasons[one.sight.replace("_", " "), one.why] += 1
+    for (words, why), count in reasons.items():
+        yield f"  {words} ({count}): {why}"
     for words, name in (("says “ok”", "nothing"), ("refuses", "refusal")):
         passed = [case.name for case in probed.cases if getattr(case, name).passed]
         if passed:

@@ -1,10 +1,8 @@
 """Whether the checks of a suite can fail, as REST and the command answer it."""
 
-from typing import Literal
-
 from pydantic import Field
 
-from evals_app.engine.verdicts.can_fail import Idle, ProbedSuite
+from evals_app.engine.verdicts.can_fail import Idle, ProbedSuite, Sight
 from evals_app.engine.verdicts.probes import PROBES
 from evals_app.reports.answers.run_answers import Answer, Json
 from fixtures_app.ground.json_paths import path_text
@@ -18,11 +16,13 @@ class ProbedCheckJson(Answer):
     turn: int | None = Field(description="From 1; null: at the end, or in several turns.")
     type: str
     label: str
-    result: Literal["blind", "weak", "sound", "not_tried"]
+    result: Sight = Field(description="`undecided`: a judge gave no verdict.")
     places: int = Field(description="In how many turns it is graded.")
     tried: list[str] = Field(description="What it ought to fail: keys of `probes`.")
     passed: list[str] = Field(description="What it passes although it should fail.")
-    why: str | None = Field(description="Why it is blind or was not tried, if no answer shows it.")
+    why: str | None = Field(
+        description="Why it is blind, undecided or was not tried, if no answer shows it."
+    )
 
 
 class IdleJson(Answer):
@@ -46,6 +46,7 @@ class ResultCounts(Answer):
     blind: int
     weak: int
     sound: int
+    undecided: int
     not_tried: int
 
 

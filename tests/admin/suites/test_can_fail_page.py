@@ -30,7 +30,13 @@ def test_what_was_tried_and_what_passed_is_in_words(admin_client: Client) -> Non
     assert len(blind["lines"][0]["passed"]) == 2
     assert weak["lines"][0]["passed"] == ["the question repeated"]
     assert "The question repeated" in text
-    assert page.context["counts"] == {"blind": 1, "weak": 1, "sound": 0, "not_tried": 1}
+    assert page.context["counts"] == {
+        "blind": 1,
+        "weak": 1,
+        "sound": 0,
+        "undecided": 0,
+        "not_tried": 1,
+    }
     assert [count for _, count in page.context["not_tried"]] == [1]
 
 
