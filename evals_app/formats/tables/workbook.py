@@ -14,7 +14,7 @@ from openpyxl.utils.cell import range_boundaries
 from openpyxl.worksheet import _reader
 
 from evals_app.formats.reading.parsed_file import MAX_BYTES, Node
-from evals_app.formats.reading.problems import FormatError, Loc, Problem
+from evals_app.formats.reading.problems import FormatError, Loc, Problem, shorten
 from evals_app.formats.tables.shown import shown_text
 from evals_app.formats.tables.table import (
     MAX_CELLS,
@@ -36,7 +36,11 @@ _ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
 # In UTF-16, too.
 _DTD = re.compile(rb"<\0?!\0?D\0?O\0?C\0?T\0?Y\0?P\0?E")
-_PICTURES = "xl/media/"  # not read; those in SVG may have a DTD
+_READ = (".xml", ".rels")  # ends of parts that are read; a picture in SVG, for example, is not
+_HAS_DTD = (
+    "The part {} of this workbook has a DTD, which spreadsheet programs do not write. Open it in one and "
+    "save it again as XLSX."
+)
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
 _ERROR = "This cell shows the error {}. Correct its formula, or write the value."
 _BROKEN = (
@@ -60,8 +64,8 @@ for _module in (_reader, strings):
     setattr(_module, "iterparse", ET.iterparse)  # noqa: B010 - not exported
 
 
-class _TooMuchError(Exception):
-    """A file that is too large to be read; the message says how large it may be."""
+class _RefusedError(Exception):
+    """A file that is not read; the message says why, and what to do."""
 
 
 def read_xlsx(path: str, content: bytes) -> Table:
@@ -73,13 +77,13 @@ def read_xlsx(path: str, content: bytes) -> Table:
     try:
         if len(content) > MAX_BYTES:
             message = "The file is larger than 10 MB. Split it into several workbooks."
-            raise _TooMuchError(message)  # noqa: TRY301 - said where all others are
+            raise _RefusedError(message)  # noqa: TRY301 - said where all others are
         parts = dict(_parts(content))
         with warnings.catch_warnings():
             # It warns of what it leaves out: colours, charts, validations.
             warnings.simplefilter("ignore")
             return _table(path, _archive_of(parts), parts)
-    except _TooMuchError as error:
+    except _RefusedError as error:
         raise FormatError([Problem(path, 0, 0, "", "", str(error))]) from None
     except Exception as error:
         # Archives and XML break in more ways than their readers name.
@@ -98,21 +102,21 @@ def _parts(content: bytes) -> Iterator[tuple[str, bytes]]:
                 while chunk := part.read(_CHUNK):
                     size, marks = size + len(chunk), marks + chunk.count(b"<")
                     if size > _MAX_UNPACKED or marks > _MAX_MARKS:
-                        raise _TooMuchError(
+                        raise _RefusedError(
                             f"Unpacked, the workbook has more than {_MAX_UNPACKED:,} bytes or "
                             f"{_MAX_MARKS:,} XML tags. Split it."
                         )
                     chunks.append(chunk)
             xml = b"".join(chunks)
             if sum(1 for _ in _ROW.finditer(xml)) > _MAX_ROWS:
-                raise _TooMuchError(
+                raise _RefusedError(
                     f"A sheet has more than {_MAX_ROWS:,} rows, even if most look blank. Delete "
                     "the blank rows below the table, or copy the table into a new workbook."
                 )
             if not _DTD.search(xml):
                 yield info.filename, xml
-            elif not info.filename.startswith(_PICTURES):
-                raise ValueError(info.filename)
+            elif info.filename.lower().endswith(_READ):
+                raise _RefusedError(_HAS_DTD.format(shorten(info.filename)))
 
 
 def _archive_of(parts: Mapping[str, bytes]) -> bytes:
@@ -157,12 +161,12 @@ def _cells(sheet: Any) -> Iterator[Sequence[Any]]:
     sheet.reset_dimensions()
     for n, row in enumerate(sheet.iter_rows(), 1):
         if len(row) > MAX_COLUMNS:
-            raise _TooMuchError(
+            raise _RefusedError(
                 f"Row {n} of the sheet {sheet.title} has cells after column {MAX_COLUMNS}. "
                 "Delete the columns to the right of the table."
             )
         if n > _LAST_ROW:
-            raise _TooMuchError(
+            raise _RefusedError(
                 f"The sheet {sheet.title} has more rows than any spreadsheet program writes."
             )
         yield row
@@ -178,14 +182,14 @@ def _rows(sheet: Any) -> tuple[list[list[str]], dict[tuple[int, int], str]]:
         if not any(row):
             continue
         if r >= MAX_ROWS:
-            raise _TooMuchError(
+            raise _RefusedError(
                 f"The sheet {sheet.title} has more than {MAX_ROWS:,} rows. Split it."
             )
         while not row[-1]:
             row.pop()
         count += len(row)
         if count > MAX_CELLS:
-            raise _TooMuchError(TOO_MANY_CELLS)
+            raise _RefusedError(TOO_MANY_CELLS)
         rows += [[] for _ in range(len(rows), r)]
         rows.append(row)
         faults |= {
@@ -211,7 +215,7 @@ def _fill(rows: list[list[str]], xml: bytes) -> Iterator[tuple[int, int]]:
         column, first, _, last = ((bound or 1) - 1 for bound in bounds)
         budget -= min(last, len(rows)) - first
         if budget < 0:
-            raise _TooMuchError(f"More than {_MAX_MERGED:,} cells are merged. Split the table.")
+            raise _RefusedError(f"More than {_MAX_MERGED:,} cells are merged. Split the table.")
         text = rows[first][column] if first < len(rows) and column < len(rows[first]) else ""
         for r in range(first + 1, min(last + 1, len(rows))):
             if text and r in filled:

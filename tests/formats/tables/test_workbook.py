@@ -38,13 +38,13 @@ def book_with(fill: Callable[[Worksheet], Any]) -> bytes:
 
 
 def with_part(name: str, part: str | bytes, content: bytes | None = None) -> bytes:
-    """Return a workbook, of which one part is replaced."""
+    """Return a workbook, of which one part is replaced or added."""
     written = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(content or saved(Workbook()))) as parts,
         zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
-        for item in parts.namelist():
+        for item in dict.fromkeys([*parts.namelist(), name]):
             archive.writestr(item, part if item == name else parts.read(item))
     return written.getvalue()
 
@@ -176,12 +176,21 @@ ENDLESS_ROW = FORMULAS.replace('"1"', '"99999999999"').replace("A1", "A999999999
         pytest.param(b"PK\x03\x04", "cannot be read", id="half an archive"),
         pytest.param(b"user,expected\n", "cannot be read", id="CSV"),
         pytest.param(b"\xd0\xcf\x11\xe0 old", "password", id="old or encrypted"),
-        pytest.param(with_part(SHEET, BOMB), "cannot be read", id="entities"),
+        pytest.param(with_part(SHEET, BOMB), f"part {SHEET}", id="entities"),
+        pytest.param(with_part("customXml/item1.xml", BOMB), "has a DTD", id="entities elsewhere"),
+        pytest.param(with_part(SHEET, BOMB.encode("utf-16")), "has a DTD", id="in UTF-16"),
         pytest.param(with_part(SHEET, ENDLESS_ROW), "Sheet has more rows", id="endless row"),
     ],
 )
 def test_what_is_no_workbook_is_refused_with_the_way_out(content: bytes, words: str) -> None:
     assert words in problem(content)
+
+
+@pytest.mark.parametrize("name", ["xl/media/image1.svg", "xl/drawings/Logo.SVG"])
+def test_a_picture_with_a_dtd_does_no_harm(name: str) -> None:
+    picture = '<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "svg11.dtd"><svg/>'
+
+    assert list(read_xlsx("a.xlsx", with_part(name, picture)).data) == ["Sheet"]
 
 
 @pytest.mark.parametrize(
