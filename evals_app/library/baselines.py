@@ -22,6 +22,8 @@ def why_no_baseline(run: Run) -> str:
         return f"The suite of run {run.pk} was deleted."
     if run.is_open:
         return f"Run {run.pk} has not ended."
+    if run.from_file:
+        return f"Run {run.pk} was read from a file."
     if run.is_tryout:
         return f"Run {run.pk} was a trial run, which does not count."
     if run.gradings > 1:

@@ -64,15 +64,43 @@ def parse_report(text: str) -> WantedReport:
     return report
 
 
-def baseline(text: str) -> "Baseline":
+def baseline(text: str) -> "Baseline | Path":
     """Read what to compare with."""
     if text in {"latest", "pinned"}:
         return cast("Baseline", text)
+    return run_or_file(text, others="latest, pinned")
+
+
+def run_or_file(text: str, *, others: str) -> int | Path:
+    """Read the number of a run, or a file, which is read later; `others` are more words."""
+    if _is_path(text):
+        return Path(text)
     try:
         return RUN_NUMBER(text)
     except ArgumentTypeError:
-        problem = f"{text!r} is not the number of a run, latest or pinned"
+        problem = f"{text!r} is not the number of a run, a file, {others.replace(', ', ' or ')}"
         raise ArgumentTypeError(problem) from None
+
+
+def read_baseline(chosen: "Baseline | Path | None") -> "Baseline | None":
+    """Return a baseline as `start_run` takes it, with the content of its file.
+
+    Raises:
+        CommandError: the file cannot be read, or has no results.
+    """
+    if not isinstance(chosen, Path):
+        return chosen
+    from evals_app.formats.snapshots.results_file import (  # noqa: PLC0415 - it loads pydantic
+        CannotReadResultsError,
+        read_results,
+    )
+
+    try:
+        return read_results(chosen.name, chosen.read_bytes())
+    except OSError as error:
+        raise usage_error(f"--baseline: {chosen} cannot be read: {error.strerror}.") from error
+    except CannotReadResultsError as error:
+        raise usage_error(f"--baseline: {error}") from error
 
 
 def paths_of(suites: Sequence[str]) -> list[str]:
@@ -122,8 +150,9 @@ def add_run_options(parser: ArgumentParser) -> None:
     add(
         "--baseline",
         type=baseline,
-        metavar="RUN|latest|pinned",
-        help="Compare with a run, the last whole run that passed, or the suite's baseline: no case may get worse.",
+        metavar="RUN|FILE|latest|pinned",
+        help="Compare with a run, the results in a file (from --output), the last whole run that passed, or"
+        " the suite's baseline: no case may get worse.",
     )
     add_result_options(parser, can_forecast=True)
     add(

@@ -197,6 +197,48 @@ def test_a_temporary_database_has_nothing_to_compare_with(
         call_command("run_evals", str(evals), "--baseline", "latest")
 
 
+@pytest.mark.slow
+def test_a_file_of_results_is_a_baseline_without_a_server(evals: Path) -> None:
+    kept = ("--ci", "--no-progress", "--output", "main.json")
+    compared = ("--ci", "--no-progress", "--baseline", "main.json")
+    _, err = started(evals, "evals", *kept).communicate(timeout=120)
+    same = started(evals, "evals", *compared)
+    _, same_err = same.communicate(timeout=120)
+    (evals / "evals" / "echo.agent.yaml").write_text(
+        AGENT.replace("Hello", "Bye"), encoding="utf-8"
+    )
+    worse = started(evals, "evals", *compared)
+    out, worse_err = worse.communicate(timeout=120)
+
+    assert (same.returncode, worse.returncode) == (0, 1), (err, same_err, worse_err)
+    assert "greetings is compared with run 1 of main.json" in same_err
+    (gate,) = json.loads(out)["run"]["gates"]
+    assert (gate["name"], gate["actual"], gate["passed"]) == ("max_regressions", 1, False)
+    assert "than in run 1 of main.json: “one”" in gate["reason"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(None, "cannot be read: No such file", id="missing"),
+        pytest.param("{}", "has no runs", id="no results"),
+    ],
+)
+def test_a_file_without_results_is_wrong_usage(
+    evals: Path, content: str | None, words: str
+) -> None:
+    file = evals / "main.json"
+    if content is not None:
+        file.write_text(content, encoding="utf-8")
+
+    with pytest.raises(CommandError, match=words) as caught:
+        call_command("run_evals", str(evals / "evals"), "--baseline", str(file))
+
+    assert caught.value.returncode == 2
+    assert not Run.objects.exists()
+
+
 LOSSY = """\
 prompts: ['{{q}}']
 providers: [echo]

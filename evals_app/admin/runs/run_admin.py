@@ -158,9 +158,13 @@ class RunAdmin(ReadOnly):
         # The page needs what lists leave out.
         if not object_id.isdecimal():
             return None
-        related = ("suite__agent", "snapshot", "created_by", "rerun_of", "grades_of")
+        related = ("suite__agent", "snapshot", "created_by", "rerun_of", "grades_of", "baseline")
         whole = Run.objects.select_related(*related)
-        return whole.defer("rerun_of__summary", "grades_of__summary").filter(pk=object_id).first()
+        return (
+            whole.defer(*(f"{name}__summary" for name in ("rerun_of", "grades_of", "baseline")))
+            .filter(pk=object_id)
+            .first()
+        )
 
 
 def run_name(run: Run) -> SafeString:

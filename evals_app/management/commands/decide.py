@@ -4,15 +4,19 @@ import json
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from evals_app.checks import FOR_COMMANDS
+from evals_app.formats.snapshots.results_file import CannotReadResultsError, ResultsFile
 from evals_app.management import usage_error
 from evals_app.management.choosing import all_suites, find_suites, named_agent, named_runs
 from evals_app.management.numbers import RUN_NUMBER
+from evals_app.management.run_options import read_baseline, run_or_file
 from evals_app.models import Run, Suite
+from evals_app.runs.reading.file_baselines import run_from_file
 from evals_app.runs.release import SuiteRelease, release_of
 
 
@@ -34,9 +38,10 @@ class Command(BaseCommand):
         add("--run", type=RUN_NUMBER, metavar="RUN", help="A run in place of the last whole one.")
         add(
             "--baseline",
-            type=RUN_NUMBER,
-            metavar="RUN",
-            help="A run to compare with in place of the released version.",
+            type=_read_base,
+            metavar="RUN|FILE|released",
+            help="What to compare with: a run, the results in a file (from run_evals --output), or the"
+            " released version (default).",
         )
         add("--json", action="store_true", help="JSON on stdout.")
 
@@ -68,18 +73,29 @@ class Command(BaseCommand):
             self.stdout.write(f"  {line}")
 
 
+def _read_base(text: str) -> int | Path | None:
+    return None if text == "released" else run_or_file(text, others="released")
+
+
 def _releases(options: dict[str, Any]) -> Iterator[SuiteRelease]:
-    base, run = _named_run(options["baseline"]), _named_run(options["run"])
-    if run is not None:
-        if run.suite is None:
-            raise usage_error(f"The suite of run {run.pk} was deleted.")
-        yield release_of(run.suite, run=run, released=base)
-        return
-    suites = _suites(options)
-    if base is not None and len(suites) > 1:
+    run, chosen = _named_run(options["run"]), read_baseline(options["baseline"])
+    if run is not None and run.suite is None:
+        raise usage_error(f"The suite of run {run.pk} was deleted.")
+    suites = [run.suite] if run is not None and run.suite is not None else _suites(options)
+    if isinstance(chosen, int) and len(suites) > 1:
         raise usage_error("Name one suite with --baseline.")
     for suite in suites:
-        yield release_of(suite, released=base)
+        yield release_of(suite, run=run, released=_base_of(suite, chosen))
+
+
+def _base_of(suite: Suite, chosen: Any) -> Run | None:
+    """Return what to compare with; None: the released version."""
+    if not isinstance(chosen, ResultsFile):
+        return _named_run(chosen)
+    try:
+        return run_from_file(suite, chosen)
+    except CannotReadResultsError as error:
+        raise usage_error(f"--baseline: {error}") from error
 
 
 def _named_run(number: int | None) -> Run | None:

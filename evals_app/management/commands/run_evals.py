@@ -110,17 +110,19 @@ class Command(FollowingCommand):
             choice.suites, variants=choice.variants, timeout_s=options["timeout"], **choice.how
         )
         if options["baseline"] is not None:
-            self._say_what_is_compared(runs)
+            self._say_what_is_compared(runs, options["baseline"])
         named = list(zip(names_of(runs), map(forecast_started, runs), strict=True))
         print_forecasts(named, options, console)
         return runs
 
-    def _say_what_is_compared(self, runs: list[Run]) -> None:
+    def _say_what_is_compared(self, runs: list[Run], baseline: object) -> None:
+        file = baseline if isinstance(baseline, Path) else None
         for slug, base in {run.suite_slug: run.baseline for run in runs}.items():
             if base is None:
-                self.stderr.write(f"{slug}: nothing to compare with yet. No whole run has passed.")
+                why = f"{file.name} does not have it." if file else "No whole run has passed."
+                self.stderr.write(f"{slug}: nothing to compare with yet. {why}")
             else:
-                ended = f"{base.finished_at:%Y-%m-%d %H:%M} UTC"
+                ended = f"{base.finished_at:%Y-%m-%d %H:%M} UTC" if base.finished_at else "no time"
                 self.stderr.write(f"{slug} is compared with {base.in_short} ({ended}).")
 
     def _choose(self, options: dict[str, Any]) -> SuiteChoice:
@@ -161,10 +163,11 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
             "--cache needs files in a temporary database: name files, and set neither DATABASE_URL nor "
             "EVALWELL_DATA_DIR."
         )
-    if options["baseline"] is not None and scratch.is_temporary():
+    is_stored = options["baseline"] is not None and not isinstance(options["baseline"], Path)
+    if is_stored and scratch.is_temporary():
         raise usage_error(
-            "--baseline compares with a stored run, but the files are run in a temporary database; "
-            "set DATABASE_URL or EVALWELL_DATA_DIR to keep one."
+            "The files are run in a temporary database, which has no earlier runs. Name a file with "
+            "results: --baseline FILE. Or set DATABASE_URL or EVALWELL_DATA_DIR to keep a database."
         )
 
 

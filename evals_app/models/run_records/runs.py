@@ -141,6 +141,8 @@ class Run(models.Model):
     )
     # The same in all runs that were started together; see `runs/reading/model_comparison.py`.
     group = models.UUIDField(null=True)
+    # What it was called in the file that it was read from; see `runs/reading/file_baselines.py`.
+    from_file = models.CharField(max_length=300, blank=True)
     idempotency_key = models.CharField(max_length=200, null=True, unique=True)  # noqa: DJ001 - unique
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
     verdict = models.CharField(max_length=12, choices=Verdict, blank=True)
@@ -267,11 +269,16 @@ class Run(models.Model):
         return self.stop_reason == self.StopReason.BUDGET and self.reached_ceiling in own
 
     @property
+    def short_name(self) -> str:
+        """What sentences call it: `run 12`, or `run 12 of results.json`."""
+        return self.from_file or f"run {self.pk}"
+
+    @property
     def in_short(self) -> str:
         """What it was and how it ended: `run 12, 1 of 38 cases: passed`."""
         was_cut_short = self.stop_reason and self.cancelled + self.not_run
         stopped = self.get_stop_reason_display().lower() if was_cut_short else ""
-        words = ", ".join(filter(None, [f"run {self.pk}", self.covers, stopped]))
+        words = ", ".join(filter(None, [self.short_name, self.covers, stopped]))
         return f"{words}: {self.verdict or self.status}"
 
     @property

@@ -242,6 +242,15 @@ class CaseResultJson(Answer):
     pass_at_k: list[float] | None = Field(description="null: no trial passed or failed.")
     pass_hat_k: list[float] | None = Field(description="null: no trial passed or failed.")
     tokens: Tokens = Field(description="Of all its trials; null: unknown for one of them.")
+    digest: str | None = Field(
+        description="Of its content: equal in runs of the same case, whatever its name. null: not known."
+    )
+    checks: dict[str, list[int]] | None = Field(
+        description="How often each check passed and failed, by a short name that is the same in"
+        " every run; null: not known."
+    )
+    turn_ms: list[float] = Field(description="The time of each turn of its graded conversations.")
+    cost_usd: float | None = Field(description="The agent's mean cost of a graded conversation.")
 
 
 class Gate(Answer):

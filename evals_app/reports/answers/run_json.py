@@ -78,6 +78,7 @@ CASE_COLUMNS = (
     *("name", "verdict", "trials", "passed", "failed", "errored", "measured", "skipped"),
     "pass_rate",
     *("score", "deviation", "interval_low", "interval_high", "pass_at_k", "pass_hat_k"),
+    *("digest", "checks", "turn_ms", "cost_usd"),
 )
 
 EXECUTION_COLUMNS = (
@@ -294,6 +295,8 @@ def case_json(case: Row, sums: Row) -> Json:
         pass_at_k=case["pass_at_k"] or None,
         pass_hat_k=case["pass_hat_k"] or None,
         tokens=_tokens(sums),
+        digest=case["digest"] or None,
+        checks=json.loads(case["checks"]) if case["checks"] else None,
     )
 
 

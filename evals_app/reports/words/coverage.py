@@ -5,7 +5,7 @@ from typing import Any
 
 COVERAGE_COLUMNS = (
     *("is_whole", "is_tryout", "rerun_of_id", "grades_of_id", "settlement_id"),
-    *("case_count", "suite_case_count"),
+    *("case_count", "suite_case_count", "from_file"),
     *("agent_slug", "suite_agent_slug", "model", "replaced_model"),
 )
 
@@ -15,7 +15,9 @@ def coverage(run: Mapping[str, Any]) -> str:
     if run["is_whole"]:
         return ""
     parts = []
-    if run["rerun_of_id"] is not None:
+    if run["from_file"]:
+        parts.append("read from a file")
+    elif run["rerun_of_id"] is not None:
         of = f"re-run of run {run['rerun_of_id']}"
         number = run["settlement_id"]
         parts.append(of if number is None else f"{of} for settlement {number}")

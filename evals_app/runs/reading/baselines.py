@@ -5,6 +5,7 @@ from typing import Literal
 
 from evals_app.engine.suites.suite_spec import GatesSpec, SuiteSpec
 from evals_app.engine.verdicts.regressions import Regressions
+from evals_app.formats.snapshots.results_file import CannotReadResultsError, ResultsFile
 from evals_app.formats.snapshots.snapshot_differences import (
     PartDifferences,
     SnapshotPart,
@@ -13,10 +14,12 @@ from evals_app.formats.snapshots.snapshot_differences import (
 )
 from evals_app.models import Run, Suite
 from evals_app.reports.answers.comparison import PARTS
+from evals_app.runs.reading.file_baselines import run_from_file
 from evals_app.runs.reading.outcomes import case_outcomes
 
-# A run, the last whole run of the suite that passed, or the one that is pinned as its baseline.
-Baseline = int | Literal["latest", "pinned"]
+# A run, the last whole run of the suite that passed, the one that is pinned as its baseline, or the
+# results of another database.
+Baseline = int | Literal["latest", "pinned"] | ResultsFile
 
 
 def find_baseline(suite: Suite, chosen: Baseline | None, say: Callable[[str], None]) -> Run | None:
@@ -25,6 +28,14 @@ def find_baseline(suite: Suite, chosen: Baseline | None, say: Callable[[str], No
     Obstacles to a comparison with it go to `say`. None: there is no baseline, or no latest run yet.
     """
     runs = Run.objects.defer("summary")
+    if isinstance(chosen, ResultsFile):
+        if suite.slug not in chosen.suites:
+            return None  # as of a suite that no run passed yet
+        try:
+            return run_from_file(suite, chosen)
+        except CannotReadResultsError as error:
+            say(str(error))
+            return None
     if chosen == "latest":
         passed = last_passed(suite)
         if passed is None and _lost_its_base(suite):
@@ -102,7 +113,7 @@ def regressions_of(
     if base is None or not compares_cases(run, gates):
         return None
     return Regressions(
-        f"run {base.pk}",
+        base.short_name,
         case_outcomes(base, reads_effort=gates.compare_efforts),
         digests=digests,
         checks=checks,
@@ -112,6 +123,10 @@ def regressions_of(
 
 def _remarks(base: Run, run: Run) -> list[str]:
     """Name what made the runs measure differently, each part with its first value."""
+    if base.from_file:
+        is_other = base.judge != run.judge
+        judges = f" The judge was {base.judge or 'none'}, and is {run.judge or 'none'}."
+        return [f"Of {base.short_name} only the results are known.{judges if is_other else ''}"]
     try:
         parts = snapshot_differences(base.snapshot.content, run.snapshot.content)
     except UnreadableSnapshotError:

@@ -35,11 +35,11 @@ def with_last_runs(suites: QuerySet[Suite]) -> QuerySet[Suite]:
 
 
 def telling_runs() -> QuerySet[Run]:
-    """Return the runs that have ended, but for retests and those that grade an earlier one again.
+    """Return the runs that have ended, but for retests, regrades and those that files brought.
 
     These say nothing new about the agent.
     """
-    return Run.objects.exclude(verdict="").filter(settlement=None, grades_of=None)
+    return Run.objects.exclude(verdict="").filter(settlement=None, grades_of=None, from_file="")
 
 
 def _last(runs: QuerySet[Run]) -> Subquery:

@@ -105,6 +105,7 @@ def test_what_one_of_the_runs_alone_has_is_shown_for_all() -> None:
         "similarity": "embeddings openai/e",
         "is_whole": False,
         "rerun_of_id": 3,
+        "from_file": "",
         "grades_of_id": None,
         "settlement_id": None,
         "is_tryout": False,

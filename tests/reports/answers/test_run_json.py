@@ -48,6 +48,7 @@ def make_run(**changes: Any) -> dict[str, Any]:
         "stop_reason": "",
         "score": 0.5,
         "rerun_of_id": None,
+        "from_file": "",
         "grades_of_id": None,
         "losses": {},
         "regrading": {},
