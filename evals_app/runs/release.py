@@ -130,7 +130,7 @@ def _check(
         ),
         obstacles=tuple(_obstacles(run)),
         is_released=is_released,
-        is_agent_edited=suite.agent.updated_at > run.created_at,
+        beside=tuple(_notes(suite, run)),
         judges=tuple(_judges(run, least=suite.min_judge_agreement)),
     )
     return _check_cases(
@@ -160,7 +160,7 @@ class _FactsBesideCases(NamedTuple):
     accepted: tuple[tuple[str, Acceptance], ...]
     obstacles: tuple[ReleaseReason, ...]
     is_released: bool
-    is_agent_edited: bool
+    beside: tuple[ReleaseReason, ...]
     judges: tuple[ComparedJudge, ...]
 
 
@@ -197,6 +197,14 @@ def _obstacles(run: Run) -> Iterator[ReleaseReason]:
         yield ReleaseReason(ReasonKind.PART_OF_SUITE, run.case_count, run.suite_case_count)
     elif not run.is_whole and not run.grades_again:
         yield ReleaseReason(ReasonKind.OTHER_AGENT)
+
+
+def _notes(suite: Suite, run: Run) -> Iterator[ReleaseReason]:
+    """Return what is said beside the answer, whatever the cases did."""
+    if lost := run.losses.get("checks_lost"):
+        yield ReleaseReason(ReasonKind.CHECKS_LOST, lost, lost + run.losses["checks_read"])
+    if suite.agent.updated_at > run.created_at:
+        yield ReleaseReason(ReasonKind.AGENT_EDITED)
 
 
 def accepted_failures(suite: Suite, run: Run) -> list[AcceptedFailure]:

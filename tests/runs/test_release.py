@@ -189,6 +189,20 @@ def test_an_edited_agent_is_noted_beside_the_answer() -> None:
     ]
 
 
+def test_checks_that_were_lost_on_import_are_noted_beside_the_answer() -> None:
+    suite = make_suite()
+    make_run(GOOD, losses={"checks_lost": 2, "checks_read": 5, "parts": [], "more": 0})
+
+    release = release_of(suite)
+
+    assert [release.words(note) for note in release.check.notes] == [
+        (
+            "2 of 7 checks could not be read when the suite was imported.",
+            "The answer says nothing about them.",
+        )
+    ]
+
+
 def test_a_page_offers_no_way_to_itself(admin_client: Client) -> None:
     run = make_run(A_FAILS)
     suite_page = reverse("admin:evals_app_suite_cases", args=[run.suite_id])

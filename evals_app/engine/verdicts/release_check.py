@@ -40,7 +40,6 @@ class ReasonKind(StrEnum):
     CUT_SHORT = "cut_short"  # it did not run all of its cases
     PART_OF_SUITE = "part_of_suite"  # it was started with some of them
     OTHER_AGENT = "other_agent"  # it tested another agent or model than the suite's
-    CHECKS_LOST = "checks_lost"  # on import
     JUDGE_NOT_TRUSTED = "judge_not_trusted"
     NOT_GRADED = "not_graded"
     WORSE = "worse"
@@ -55,6 +54,7 @@ class ReasonKind(StrEnum):
     FIRST_RUN = "first_run"
     NONE_COMPARED = "none_compared"
     # Beside the answer
+    CHECKS_LOST = "checks_lost"  # when the suite was imported
     AGENT_EDITED = "agent_edited"  # after the run
     LESS_OFTEN = "less_often"
     UNSTEADY = "unsteady"
@@ -147,9 +147,9 @@ class ReleaseFacts:
 
     `pairs` has all cases of both runs; without a released version only those of the run. `settled`
     has what a retest found, by the name of the case; so has `accepted` the failures that a person
-    accepted. `obstacles` are reasons known without looking at cases: the run is of a part of the
-    suite, of another agent, and so on. `judges` are those that decided in the run, if people graded
-    the same criteria.
+    accepted. `obstacles`, and notes `beside` the answer, are known without looking at cases: the run
+    is of a part of the suite, of another agent, and so on. `judges` are those that decided in the run,
+    if people graded the same criteria.
     """
 
     pairs: Sequence[CasePair]
@@ -160,8 +160,8 @@ class ReleaseFacts:
     settled: Mapping[str, Finding] = field(default_factory=dict)
     accepted: Mapping[str, Acceptance] = field(default_factory=dict)
     obstacles: Sequence[ReleaseReason] = ()
+    beside: Sequence[ReleaseReason] = ()
     is_released: bool = False
-    is_agent_edited: bool = False
     judges: Sequence[ComparedJudge] = ()
 
 
@@ -169,14 +169,13 @@ def check_release(facts: ReleaseFacts) -> ReleaseCheck:
     """Answer whether the version that a run tested may be shipped."""
     if any(reason.kind in _NO_RESULT for reason in facts.obstacles):
         return ReleaseCheck("not_yet", tuple(facts.obstacles))
-    edited = [ReleaseReason(ReasonKind.AGENT_EDITED)] if facts.is_agent_edited else []
     if facts.is_released:
-        return ReleaseCheck("yes", (ReleaseReason(ReasonKind.RELEASED),), tuple(edited))
+        return ReleaseCheck("yes", (ReleaseReason(ReasonKind.RELEASED),), tuple(facts.beside))
     found = _sort_cases(facts)
     reasons = sorted(_reasons(facts, found), key=lambda reason: _KINDS.index(reason.kind))
     allowed = (ReasonKind.WORSE,) if _is_within_allowance(facts, found) else ()
     accepted = tuple(_accepted_failures(facts, found))
-    notes = (*edited, *_reasons_about(found, (*allowed, *_NOTES)))
+    notes = (*facts.beside, *_reasons_about(found, (*allowed, *_NOTES)))
     better = len(found.get(ChangeKind.BETTER, ()))
     kinds = {reason.kind for reason in reasons}
     if kinds & NO_KINDS:

@@ -53,6 +53,7 @@ _WORDS: Mapping[ReasonKind, ReasonWords] = {
     ),
     ReasonKind.CHECKS_LOST: ReasonWords(
         "{count} of {of_checks} could not be read when the suite was imported.",
+        "The answer says nothing about {them}.",
     ),
     ReasonKind.JUDGE_NOT_TRUSTED: ReasonWords(
         "The judge cannot be trusted with this.", "“{criterion}”: {standing}"
@@ -130,6 +131,7 @@ def _values(reason: ReleaseReason, check: ReleaseCheck) -> dict[str, str]:
         "of_checks": count_text(reason.total, "check"),
         "be": "is" if is_one else "are",
         "was": "was" if is_one else "were",
+        "them": "it" if is_one else "them",
         "have": "has" if is_one else "have",
         "better": f", {check.better:,} better" if check.better else "",
         "names": _names(reason),
