@@ -19,6 +19,7 @@ from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.management import usage_error
 from evals_app.models import Run
+from evals_app.reports.answers.model_comparison import COLUMN_COLUMNS, TableRun, arrange
 from evals_app.reports.answers.run_json import judge_noise_json, verdict_of_all
 from evals_app.reports.renderers.results import WENT_WRONG
 from evals_app.reports.words.figures import score_text, token_sum
@@ -274,8 +275,10 @@ def print_total(runs: Sequence[Run], *, console: Console) -> None:
 
 
 def has_several_columns(runs: Sequence[Run]) -> bool:
-    """Whether runs are of several agents or models."""
-    return len({(run.agent_slug, run.model) for run in runs}) > 1
+    """Whether runs are of several agents or models that are compared."""
+    rows = ({name: getattr(run, name) for name in COLUMN_COLUMNS} for run in runs)
+    columns, _ = arrange(TableRun(row, {}) for row in rows)
+    return len({(column.agent, column.model) for column in columns}) > 1
 
 
 def print_models(runs: Sequence[Run], *, console: Console, site: str | None) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from evals_app.management.console import (
     console_on,
     cost_of,
+    has_several_columns,
     names_of,
     print_models,
     print_result,
@@ -17,7 +18,7 @@ from evals_app.management.console import (
     rate_of,
     watch,
 )
-from evals_app.models import Run
+from evals_app.models import Agent, Run
 from tests.makers import make_run, make_suite
 
 
@@ -202,10 +203,12 @@ def test_runs_are_put_into_one_table_of_suites_and_models() -> None:
 @pytest.mark.django_db
 def test_agents_and_models_are_not_added_up_with_each_other() -> None:
     alike = [make_run(["passed"]), make_run(["failed"])]
+    third = Agent.objects.create(slug="desk", name="Desk", driver="scripted")
     out, other = StringIO(), StringIO()
 
     print_total(alike, console=console_on(out, plain=True))
     print_total([*alike, make_run(model="a/b")], console=console_on(other, plain=True))
 
     assert "1 passed, 1 failed" in out.getvalue()
+    assert not has_several_columns([make_run(), make_run(suite=make_suite("orders", agent=third))])
     assert other.getvalue().startswith("Failed in total: 3 runs (2 passed, 1 failed), cost ")

@@ -187,6 +187,8 @@ def _status_line(comparison: ModelComparison, runs: Sequence[TableRun]) -> str:
 
 def _columns_text(comparison: ModelComparison) -> str:
     number = len(comparison.columns)
+    if number == 1:
+        return column_names(comparison.columns)[0]
     agents = len({column.agent for column in comparison.columns})
     models = len({column.model for column in comparison.columns})
     if agents == number:
@@ -234,13 +236,14 @@ def _suite_cell(
 def _change(
     cell: SuiteCell | CaseInColumn, first: SuiteCell | CaseInColumn | None
 ) -> tuple[str, bool]:
-    """Return how many more or fewer trials passed than in the first column, of as many."""
+    """Return how many more or fewer trials passed than in the first column, and whether that is marked."""
     if first is None or first is cell or cell.trials.graded != first.trials.graded:
         return "", False
     more = cell.trials.passed - first.trials.passed
     if not more:
         return "", False
-    return f"{abs(more):,} {'more' if more > 0 else 'fewer'}", more < 0
+    is_worse = more < 0 and cell.verdict == "failed"
+    return f"{abs(more):,} {'more' if more > 0 else 'fewer'}", is_worse
 
 
 def _executions_url(run: int, verdict: str) -> str:
@@ -339,17 +342,19 @@ def _against_badge(head: HeadCases) -> SafeString:
 
 
 def _worst(comparison: ModelComparison, place: int) -> tuple[str, str]:
-    """Return the suite in which a column lost the most trials, and the address to compare its runs."""
+    """Return the suite in which a column fell the most, and the address to compare its runs."""
     falls = [
-        (cell.trials.passed - first.trials.passed, row.name, first.run, cell.run)
+        (rate - base, row.name, cell, first)
         for row in comparison.rows
         if (cell := row.cells[place]) and (first := row.cells[0])
-        if cell.trials.graded == first.trials.graded
+        if (rate := cell.trials.rate) is not None and (base := first.trials.rate) is not None
     ]
-    fall, name, base, head = min(falls, default=(0, "", 0, 0))
-    if fall >= 0:
+    fall, name, cell, first = min(falls, key=lambda found: found[0], default=(0.0, "", None, None))
+    if fall >= 0 or cell is None or first is None:
         return "", ""
-    return f"Worst in {name}: {plural(-fall, 'trial')} fewer.", comparison_url([base, head])
+    counts = [f"{one.trials.passed:,} of {one.trials.graded:,}" for one in (cell, first)]
+    text = f"Worst in {name}: {counts[0]} trials passed, against {counts[1]}."
+    return text, comparison_url([first.run, cell.run])
 
 
 def _total_line(row: TotalRow, names: Sequence[str]) -> TotalLine:

@@ -28,14 +28,21 @@ from evals_app.reports.answers.run_json import (
 )
 
 MAX_RUNS_IN_TABLE = 1000  # as many as can be started together
+OWN_AGENTS = "each suite's own agent"
 MAX_MISSED = 50  # checks and bullets that are listed
 
 SUMMED = (*TOKEN_COLUMNS, "agent_cost_usd", "judge_cost_usd")
-# The columns of a run that the table needs.
+# The columns of a run that decide in which column and row it is.
+COLUMN_COLUMNS = (
+    *("suite_slug", "agent_slug", "agent_name", "model", "is_scripted"),
+    *("suite_agent_slug", "replaced_model"),
+)
+# Those that the table needs.
 TABLE_COLUMNS = (
-    *("id", "group", "suite_slug", "suite_name", "agent_slug", "agent_name", "model", "judge"),
-    *("is_scripted", "score_scale", "status", "verdict", "score", "suite_agent_slug"),
-    *("replaced_model", "total", "passed", "failed", "errored", "measured", "skipped"),
+    *COLUMN_COLUMNS,
+    *("id", "group", "suite_name", "judge"),
+    *("score_scale", "status", "verdict", "score"),
+    *("total", "passed", "failed", "errored", "measured", "skipped"),
     *("cancelled", "not_run", *SUMMED, "created_at", RUN_SUMMARY),
 )
 _COUNTS = ("passed", "failed", "errored", "measured", "skipped", "cancelled", "not_run")
@@ -82,9 +89,9 @@ _NOTHING = PassShare(0, 0)
 class ModelColumn:
     """An agent with a model; `repeat` is 2 for a second run of a suite with the same two, and so on."""
 
-    agent: str
+    agent: str  # empty: that of each suite
     agent_name: str
-    model: str  # empty: the agent has none that is known here
+    model: str  # empty: the agent has none that is known here, or each agent its own
     is_scripted: bool = False
     repeat: int = 1
 
@@ -259,29 +266,58 @@ def arrange(
 ) -> tuple[list[ModelColumn], dict[str, list[TableRun | None]]]:
     """Return the columns, and by suite its run in each of them.
 
-    First comes the suites' own agent with its own model, if one of the runs has it.
+    First comes the suites' own agent with its own model, if one of the runs has it. Suites of several
+    agents share a column for their own ones, unless these are also tested by suites of others.
     """
+    runs = list(runs)
+    is_shared = _shares_own_agents(runs)
+    has_own_models = is_shared and _shares_own_models(runs)
     seen: Counter[tuple[str, str, str]] = Counter()
-    columns: dict[tuple[str, str, int], ModelColumn] = {}
-    placed: list[tuple[tuple[str, str, int], TableRun]] = []
-    own: set[tuple[str, str, int]] = set()
+    placed: dict[tuple[str, str, int], list[TableRun]] = {}
     for run in runs:
         row = run.row
-        same = (row["suite_slug"], row["agent_slug"], row["model"])
+        agent = "" if is_shared and _has_own_agent(row) else row["agent_slug"]
+        model = "" if has_own_models and _has_own_model(row) else row["model"]
+        same = (row["suite_slug"], agent, model)
         seen[same] += 1
-        column = ModelColumn(
-            row["agent_slug"], row["agent_name"], row["model"], row["is_scripted"], seen[same]
-        )
-        columns.setdefault(column.key, column)
-        placed.append((column.key, run))
-        if row["agent_slug"] == row["suite_agent_slug"] and not row["replaced_model"]:
-            own.add(column.key)
-    keys = sorted(columns, key=lambda key: key not in own)  # stable
-    grid: dict[str, list[TableRun | None]] = {}
-    for key, run in placed:
-        cells = grid.setdefault(run.row["suite_slug"], [None] * len(keys))
-        cells[keys.index(key)] = run
-    return [columns[key] for key in keys], grid
+        placed.setdefault((agent, model, seen[same]), []).append(run)
+    keys = sorted(placed, key=lambda key: not any(_has_own_model(run.row) for run in placed[key]))
+    grid: dict[str, list[TableRun | None]] = {
+        run.row["suite_slug"]: [None] * len(keys) for run in runs
+    }
+    for place, key in enumerate(keys):
+        for run in placed[key]:
+            grid[run.row["suite_slug"]][place] = run
+    return [_column(key, placed[key]) for key in keys], grid
+
+
+def _column(key: tuple[str, str, int], runs: Sequence[TableRun]) -> ModelColumn:
+    agent, model, repeat = key
+    name = runs[0].row["agent_name"] if agent else ""
+    is_scripted = all(run.row["is_scripted"] for run in runs)
+    return ModelColumn(agent, name, model, is_scripted, repeat)
+
+
+def _has_own_agent(row: Row) -> bool:
+    return bool(row["agent_slug"] == row["suite_agent_slug"])
+
+
+def _has_own_model(row: Row) -> bool:
+    return _has_own_agent(row) and not row["replaced_model"]
+
+
+def _shares_own_agents(runs: Iterable[TableRun]) -> bool:
+    """Whether there are several own agents, each of which only its own suites test."""
+    own = {run.row["agent_slug"] for run in runs if _has_own_agent(run.row)}
+    others = {run.row["agent_slug"] for run in runs if not _has_own_agent(run.row)}
+    return len(own) > 1 and not own & others
+
+
+def _shares_own_models(runs: Iterable[TableRun]) -> bool:
+    """Whether there are several own models, none of which replaces another one."""
+    own = {run.row["model"] for run in runs if _has_own_model(run.row)}
+    others = {run.row["model"] for run in runs if not _has_own_model(run.row)}
+    return len(own) > 1 and not own & others
 
 
 def column_names(columns: Sequence[ModelColumn]) -> list[str]:
@@ -291,7 +327,7 @@ def column_names(columns: Sequence[ModelColumn]) -> list[str]:
     models = {column.model for column in columns}
     return [
         _column_name(
-            column.agent if shared[column.agent_name] > 1 else column.agent_name,
+            column.agent if shared[column.agent_name] > 1 else column.agent_name or OWN_AGENTS,
             column,
             has_agents=len(agents) > 1,
             has_models=len(models) > 1,
@@ -301,8 +337,8 @@ def column_names(columns: Sequence[ModelColumn]) -> list[str]:
 
 
 def _column_name(agent: str, column: ModelColumn, *, has_agents: bool, has_models: bool) -> str:
-    model = column.model or "no model"
-    parts = [agent] if has_agents or not column.model else []
+    model = column.model or ("no model" if column.agent else "own model")
+    parts = [agent] if has_agents or not (column.model or has_models) else []
     parts += [model] if has_models or not parts else []
     again = f" ({column.repeat})" if column.repeat > 1 else ""
     return ", ".join(parts) + again

@@ -56,8 +56,8 @@ class ModelColumnJson(Answer):
     """An agent with a model, over its runs that have ended. null: unknown."""
 
     name: str
-    agent: str = Field(description="Slug.")
-    model: str | None
+    agent: str | None = Field(description="Slug; null: each suite's own agent.")
+    model: str | None = Field(description="null: none, or each agent's own.")
     is_scripted: bool
     runs: int
     open: int = Field(description="How many of them have not ended; these count in nothing below.")
@@ -196,7 +196,7 @@ def _column(name: str, column: ModelColumn, totals: ColumnTotals) -> Json:
     return ModelColumnJson.of_object(
         totals,
         name=name,
-        agent=column.agent,
+        agent=column.agent or None,
         model=column.model or None,
         is_scripted=column.is_scripted,
         verdicts=dict(totals.verdicts),

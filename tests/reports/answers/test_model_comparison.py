@@ -217,6 +217,59 @@ def test_the_suites_own_agent_and_model_come_first() -> None:
     assert [[cell and cell.run for cell in row.cells] for row in table.rows] == [[2, 1], [None, 3]]
 
 
+def of_own(number: int, suite: str, model: str, **changes: Any) -> TableRun:
+    """Return a run with the own agent of a suite, which no other suite has."""
+    own = {"agent_slug": f"for-{suite}", "suite_agent_slug": f"for-{suite}"}
+    return a_run(number, suite, model, a_case("hi", 1, 0), **own | changes)
+
+
+@pytest.mark.parametrize(
+    ("runs", "names", "grid"),
+    [
+        pytest.param(
+            [of_own(1, "greet", "a/x"), of_own(2, "refund", "a/y")],
+            ["each suite's own agent"],
+            [[1], [2]],
+            id="no model chosen",
+        ),
+        pytest.param(
+            [
+                *(of_own(1, "greet", "a/x"), of_own(2, "greet", "b/z", replaced_model="a/x")),
+                *(of_own(3, "refund", "a/y"), of_own(4, "refund", "b/z", replaced_model="a/y")),
+            ],
+            ["own model", "b/z"],
+            [[1, 2], [3, 4]],
+            id="beside another model",
+        ),
+        pytest.param(
+            [
+                *(of_own(1, "greet", "a/x"), of_own(2, "greet", "a/y", replaced_model="a/x")),
+                *(of_own(3, "refund", "a/y"), of_own(4, "refund", "a/x", replaced_model="a/y")),
+            ],
+            ["a/x", "a/y"],
+            [[1, 2], [4, 3]],
+            id="models of each other",
+        ),
+        pytest.param(
+            [
+                *(of_own(1, "greet", "m"), of_own(2, "greet", "m", agent_slug="for-refund")),
+                *(of_own(3, "refund", "m"), of_own(4, "refund", "m", agent_slug="for-greet")),
+            ],
+            ["for-greet", "for-refund"],
+            [[1, 2], [4, 3]],
+            id="agents of each other",
+        ),
+    ],
+)
+def test_suites_of_several_agents_share_a_column_unless_these_are_compared(
+    runs: list[TableRun], names: list[str], grid: list[list[int]]
+) -> None:
+    table = compare_models(runs, find)
+
+    assert column_names(table.columns) == names
+    assert [[cell and cell.run for cell in row.cells] for row in table.rows] == grid
+
+
 @pytest.mark.parametrize(
     ("columns", "names"),
     [
