@@ -1,6 +1,6 @@
-"""What people decide: whether a version is shipped, and which cases may fail meanwhile."""
+"""What people decide: what is shipped, which cases may fail, and what an agent may answer by itself."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 
 from django.contrib.auth.models import User
@@ -11,13 +11,21 @@ from django.utils import timezone
 from evals_app.engine.basics.errors import CannotError
 from evals_app.library.baselines import set_baseline, why_no_baseline
 from evals_app.library.changes.edits import note_edit
-from evals_app.models import AcceptedFailure, CaseResult, Run, ShipDecision
+from evals_app.models import (
+    AcceptedFailure,
+    Agent,
+    CaseResult,
+    Run,
+    ShipDecision,
+    TopicReadiness,
+)
 from evals_app.models.people.names import author_of
 from fixtures_app.ground.storable import storable
 from fixtures_app.ground.words import near
 
 DECIDING = "evals_app.decide_release"
 MAX_CHARS = 2000  # of a reason
+_MAX_OWNER = 150
 
 
 class CannotDecideError(CannotError):
@@ -76,10 +84,7 @@ def accept_failures(
     given = _read_reason(reason)
     if not given:
         raise CannotDecideError("Say why they may fail.", key="reason", value=reason)
-    if until is not None and until < timezone.now().date():
-        raise CannotDecideError(
-            f"{until} is over. Choose today or a later day.", key="until", value=str(until)
-        )
+    _check_day(until)
     accepted = [
         AcceptedFailure(
             suite=run.suite,
@@ -111,6 +116,62 @@ def withdraw_acceptance(accepted: AcceptedFailure, *, by: User) -> None:
             note_edit(accepted.suite, user=by, note=note)
 
 
+def set_readiness(
+    agent: Agent,
+    topic: str,
+    *,
+    known: Collection[str],
+    state: str,
+    by: User,
+    owner: str = "",
+    note: str = "",
+    until: date | None = None,
+) -> TopicReadiness:
+    """Store what a person says about an agent on a topic; `known` are the topics that it has.
+
+    Raises:
+        CannotDecideError: there is no such topic or state, the day is over, or limits are not named.
+    """
+    if topic not in known:
+        raise CannotDecideError(
+            f"No case of agent {agent.slug!r} has the tag “{topic}”.{near(topic, known)}",
+            key="topic",
+            value=topic,
+        )
+    states = TopicReadiness.State.values
+    if state not in states:
+        problem = f"{state!r} is none of {', '.join(states)}.{near(state, states)}"
+        raise CannotDecideError(problem, key="state", value=state)
+    given = _read_reason(note, key="note")
+    if state == TopicReadiness.State.LIMITED and not given:
+        raise CannotDecideError("Say what the limits are.", key="note", value=note)
+    _check_day(until)
+    who = storable(owner.strip())
+    if len(who) > _MAX_OWNER:
+        problem = f"Write at most {_MAX_OWNER} characters."
+        raise CannotDecideError(problem, key="owner", value=who[:100])
+    with transaction.atomic():
+        readiness = TopicReadiness.objects.create(
+            agent=agent,
+            topic=topic,
+            state=state,
+            owner=who,
+            note=given,
+            until=until,
+            **author_of(by),
+        )
+        readiness.refresh_from_db(fields=["created_at"])
+        note_edit(agent, user=by, note=f"“{topic}”: {readiness.in_words}")
+    return readiness
+
+
+def _check_day(until: date | None) -> None:
+    if until is not None and until < timezone.now().date():
+        raise CannotDecideError(
+            f"{until} is over. Choose today or a later day.", key="until", value=str(until)
+        )
+
+
 def _find_cases(run: Run, names: Sequence[str]) -> dict[str, str]:
     """Return the content of cases of a run, by name."""
     if not names:
@@ -126,10 +187,10 @@ def _find_cases(run: Run, names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _read_reason(text: str) -> str:
+def _read_reason(text: str, *, key: str = "reason") -> str:
     text = storable(text.strip())
     if len(text) > MAX_CHARS:
         raise CannotDecideError(
-            f"Write at most {MAX_CHARS:,} characters.", key="reason", value=text[:100]
+            f"Write at most {MAX_CHARS:,} characters.", key=key, value=text[:100]
         )
     return text

@@ -24,6 +24,10 @@ from evals_app.models.run_records.leases import Lease, Tally, Worker
 from evals_app.models.run_records.retests import Settlement
 from evals_app.models.run_records.runs import Run, Snapshot, SnapshotCase
 from evals_app.models.run_records.schedules import DueRun, Schedule
-from evals_app.models.run_records.ship_decisions import AcceptedFailure, ShipDecision
+from evals_app.models.run_records.ship_decisions import (
+    AcceptedFailure,
+    ShipDecision,
+    TopicReadiness,
+)
 from evals_app.models.run_records.spending import MonthlyCeiling, Spending
 from evals_app.models.run_records.traces import Trace, TraceSpan

@@ -11,7 +11,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import CaseOutcome, match_cases
+from evals_app.engine.statistics.agreement import Agreement
+from evals_app.engine.statistics.comparison import CaseOutcome, CasePair, match_cases
 from evals_app.engine.statistics.retest import Finding, SuspectState
 from evals_app.engine.verdicts.gates import GateResult
 from evals_app.engine.verdicts.release_check import (
@@ -90,12 +91,13 @@ def release_of(
     """
     run, released = run or _last_run(suite), released or suite.baseline
     if run is None:
-        return SuiteRelease(suite, run, released, _check_open(ReasonKind.NEVER_RUN))
-    accepted = accepted_failures(suite, run)
-    check = _check(suite, run, released, accepted)
+        return SuiteRelease(suite, run, released, check_open(ReasonKind.NEVER_RUN))
+    candidate = Candidate(suite, run, released)
+    accepted = accepted_failures([candidate])
+    check = _check(candidate, accepted)
     decision = ShipDecision.objects.filter(run=run).order_by("-pk").first()
     scripted = replace(check, is_scripted=run.is_scripted)
-    return SuiteRelease(suite, run, released, scripted, decision, accepted)
+    return SuiteRelease(suite, run, released, scripted, decision, accepted.get(suite.pk, ()))
 
 
 def decision_on(run: Run) -> str:
@@ -108,37 +110,40 @@ def _last_run(suite: Suite) -> Run | None:
     return whole or telling_runs().filter(suite=suite).order_by("-pk").first()
 
 
-def _check_open(why: ReasonKind) -> ReleaseCheck:
+def check_open(why: ReasonKind) -> ReleaseCheck:
+    """Return the answer where there is no result yet."""
     obstacles = [ReleaseReason(why)]
     return check_release(ReleaseFacts(pairs=(), has_base=False, obstacles=obstacles))
 
 
-def _check(
-    suite: Suite, run: Run, base: Run | None, accepted: Sequence[AcceptedFailure]
-) -> ReleaseCheck:
+class Candidate(NamedTuple):
+    """A run whose version may be shipped, its suite, and the run of the released version."""
+
+    suite: Suite
+    run: Run
+    released: Run | None
+
+    @property
+    def base(self) -> Run | None:
+        """The run to compare with; None if there is none, or if it is the run itself."""
+        is_released = self.released is not None and self.released.pk == self.run.pk
+        return None if is_released else self.released
+
+
+def _check(candidate: Candidate, accepted: Mapping[int, Sequence[AcceptedFailure]]) -> ReleaseCheck:
+    suite, run, _ = candidate
     if run.is_open:
-        return _check_open(ReasonKind.RUNNING)
-    is_released = base is not None and base.pk == run.pk
-    compared = None if is_released else base
-    beside = _FactsBesideCases(
+        return check_open(ReasonKind.RUNNING)
+    beside = facts_beside_cases([candidate], accepted)[suite.pk]._replace(
         gates=_gates(run),
-        all_must_pass=suite.run_rule == Suite.RunRule.ALL_CASES,
         allowed_worse=suite.max_regressions or 0,
-        settled=() if compared is None else tuple(_findings(compared, run).items()),
-        accepted=tuple(
-            (row.case, Acceptance(row.reason, row.by_name, row.until)) for row in accepted
-        ),
-        obstacles=tuple(_obstacles(run)),
-        is_released=is_released,
-        beside=tuple(_notes(suite, run)),
         judges=tuple(_judges(run, least=suite.min_judge_agreement)),
     )
-    return _check_cases(
-        _EndedRun.of(run), None if compared is None else _EndedRun.of(compared), beside
-    )
+    base = None if candidate.base is None else EndedRun.of(candidate.base)
+    return _check_cases(EndedRun.of(run), base, beside)
 
 
-class _EndedRun(NamedTuple):
+class EndedRun(NamedTuple):
     """A run as it ended and as people reviewed it: with the same values it has the same cases."""
 
     pk: int
@@ -146,36 +151,64 @@ class _EndedRun(NamedTuple):
     reviewed: str
 
     @classmethod
-    def of(cls, run: Run) -> "_EndedRun":
+    def of(cls, run: Run) -> "EndedRun":
         return cls(run.pk, run.finished_at, json.dumps(run.reviewed, sort_keys=True))
 
 
-class _FactsBesideCases(NamedTuple):
+class FactsBesideCases(NamedTuple):
     """What a `ReleaseFacts` has beside its cases."""
 
-    gates: tuple[GateResult, ...]
     all_must_pass: bool
-    allowed_worse: int
     settled: tuple[tuple[str, Finding], ...]
     accepted: tuple[tuple[str, Acceptance], ...]
     obstacles: tuple[ReleaseReason, ...]
     is_released: bool
     beside: tuple[ReleaseReason, ...]
-    judges: tuple[ComparedJudge, ...]
+    gates: tuple[GateResult, ...] = ()
+    allowed_worse: int = 0
+    judges: tuple[ComparedJudge, ...] = ()
+
+    def with_cases(
+        self, pairs: Sequence[CasePair], *, has_base: bool, not_run: int = 0
+    ) -> ReleaseFacts:
+        """Return the whole facts."""
+        known = self._asdict() | {"settled": dict(self.settled), "accepted": dict(self.accepted)}
+        return ReleaseFacts(pairs=pairs, has_base=has_base, not_run=not_run, **known)
+
+
+def facts_beside_cases(
+    candidates: Sequence[Candidate], accepted: Mapping[int, Sequence[AcceptedFailure]]
+) -> dict[int, FactsBesideCases]:
+    """Return what is known beside the cases, by suite, without judges and what a whole suite asks.
+
+    `accepted` has the failures that people accepted, by suite.
+    """
+    found = _findings(candidates)
+    return {
+        suite.pk: FactsBesideCases(
+            all_must_pass=suite.run_rule == Suite.RunRule.ALL_CASES,
+            settled=tuple(found.get(suite.pk, {}).items()),
+            accepted=tuple(
+                (row.case, Acceptance(row.reason, row.by_name, row.until))
+                for row in accepted.get(suite.pk, ())
+            ),
+            obstacles=tuple(_obstacles(run)),
+            is_released=released is not None and released.pk == run.pk,
+            beside=tuple(_notes(suite, run)),
+        )
+        for suite, run, released in candidates
+    }
 
 
 @lru_cache(maxsize=500)  # people look at the same runs again and again, and a run may be large
-def _check_cases(run: _EndedRun, base: _EndedRun | None, beside: _FactsBesideCases) -> ReleaseCheck:
-    known = beside._asdict() | {
-        "settled": dict(beside.settled),
-        "accepted": dict(beside.accepted),
-    }
+def _check_cases(run: EndedRun, base: EndedRun | None, beside: FactsBesideCases) -> ReleaseCheck:
     before = {} if base is None else outcomes_of([base.pk])[base.pk]
-    pairs = list(match_cases(before, _outcomes(run.pk)))
-    return check_release(ReleaseFacts(pairs=pairs, has_base=base is not None, **known))
+    pairs = list(match_cases(before, decided_outcomes(run.pk)))
+    return check_release(beside.with_cases(pairs, has_base=base is not None))
 
 
-def _outcomes(pk: int) -> Mapping[str, CaseOutcome]:
+def decided_outcomes(pk: int) -> Mapping[str, CaseOutcome]:
+    """Return the outcomes of a run that has ended, as people decided them."""
     run = Run.objects.get(pk=pk)
     try:
         return outcomes_with_people(run)
@@ -207,38 +240,55 @@ def _notes(suite: Suite, run: Run) -> Iterator[ReleaseReason]:
         yield ReleaseReason(ReasonKind.AGENT_EDITED)
 
 
-def accepted_failures(suite: Suite, run: Run) -> list[AcceptedFailure]:
-    """Return the failures that people accepted and that still count for a run, oldest first.
+def accepted_failures(candidates: Sequence[Candidate]) -> dict[int, list[AcceptedFailure]]:
+    """Return the failures that people accepted and that still count, by suite, oldest first.
 
     One counts no longer once its case has passed in a later whole run, was edited or removed.
     """
-    today = timezone.now().date()
-    rows = AcceptedFailure.objects.filter(suite=suite, withdrawn_at=None).order_by("pk")
-    rows_now = {row.case: row for row in rows if not row.is_over(today)}
+    today, runs = timezone.now().date(), {suite.pk: run.pk for suite, run, _ in candidates}
+    rows = AcceptedFailure.objects.filter(suite__in=runs, withdrawn_at=None).order_by("pk")
+    rows_now = {(row.suite_id, row.case): row for row in rows if not row.is_over(today)}
     if not rows_now:
-        return []
-    whole = Run.objects.suite_verdicts().filter(suite=suite, pk__lt=run.pk)
-    results = CaseResult.objects.filter(Q(run=run) | Q(run__in=whole), name__in=rows_now)
+        return {}
+    suites = {suite for suite, _ in rows_now}
+    whole = Run.objects.suite_verdicts().filter(suite__in=suites)
+    of_runs = Q(run__in=[runs[suite] for suite in suites]) | Q(run__in=whole)
+    results = CaseResult.objects.filter(of_runs, name__in={case for _, case in rows_now})
     same, passed = set(), set()
-    for pk, name, digest, verdict in results.values_list("run", "name", "digest", "verdict"):
-        if pk == run.pk and digest == rows_now[name].digest:
-            same.add(name)
-        elif pk > rows_now[name].run_number and verdict == Verdict.PASSED:
-            passed.add(name)
-    return [rows_now[name] for name in rows_now if name in same - passed]
+    columns = ("run__suite", "run", "name", "digest", "verdict")
+    for suite, pk, name, digest, verdict in results.values_list(*columns):
+        row = rows_now.get((suite, name))
+        if row is None:
+            continue
+        if pk == runs[suite] and digest == row.digest:
+            same.add((suite, name))
+        elif row.run_number < pk < runs[suite] and verdict == Verdict.PASSED:
+            passed.add((suite, name))
+    counting: dict[int, list[AcceptedFailure]] = {}
+    for key, row in rows_now.items():
+        if key in same - passed:
+            counting.setdefault(row.suite_id, []).append(row)
+    return counting
 
 
-def _findings(base: Run, head: Run) -> Mapping[str, Finding]:
-    """Return what retests of two runs found, the newest last; cases still open have no finding."""
-    found: dict[str, Finding] = {}
-    rows = Settlement.objects.filter(base=base, head=head).order_by("pk")
+def _findings(candidates: Sequence[Candidate]) -> dict[int, dict[str, Finding]]:
+    """Return by suite what retests found, the newest last; cases still open have no finding."""
+    suites = {(base.pk, of.run.pk): of.suite.pk for of in candidates if (base := of.base)}
+    if not suites:
+        return {}
+    bases, heads = zip(*suites, strict=True)
+    found: dict[int, dict[str, Finding]] = {}
+    rows = Settlement.objects.filter(base__in=bases, head__in=heads).order_by("pk")
     for settlement in rows.exclude(status=Settlement.Status.CANCELLED):
+        suite = suites.get((settlement.base_id, settlement.head_id))
+        if suite is None:
+            continue
         is_over = settlement.status == Settlement.Status.FINISHED
-        found |= {
-            suspect.name: suspect.finding
+        found.setdefault(suite, {}).update(
+            (suspect.name, suspect.finding)
             for suspect in settlement.read_cases()
             if is_over or suspect.state is not SuspectState.OPEN
-        }
+        )
     return found
 
 
@@ -251,4 +301,11 @@ def _judges(run: Run, *, least: float | None) -> Iterator[ComparedJudge]:
     known = agreements(criteria)
     for digest, criterion in criteria.items():
         if digest in known:
-            yield ComparedJudge(digest, cut_middle(criterion, 80), known[digest], least)
+            yield compared_judge(digest, criterion, known[digest], least=least)
+
+
+def compared_judge(
+    digest: str, criterion: str, agreement: Agreement, *, least: float | None
+) -> ComparedJudge:
+    """Return the judge of a criterion; `least` is the agreement that its suite asks for."""
+    return ComparedJudge(digest, cut_middle(criterion, 80), agreement, least)

@@ -1,6 +1,7 @@
 """What people decide about versions, and the failures that they accept, as rows."""
 
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -11,9 +12,18 @@ from evals_app.library.shipping import (
     CannotDecideError,
     accept_failures,
     decide_shipping,
+    set_readiness,
     withdraw_acceptance,
 )
-from evals_app.models import AcceptedFailure, CaseResult, Run, ShipDecision, Suite
+from evals_app.models import (
+    AcceptedFailure,
+    Agent,
+    CaseResult,
+    Run,
+    ShipDecision,
+    Suite,
+    TopicReadiness,
+)
 from evals_app.runs.release import release_of
 from tests.api.clients import make_user
 from tests.makers import make_run
@@ -194,3 +204,45 @@ def test_what_cannot_be_accepted_is_refused(
     assert words in str(refused.value)
     assert refused.value.key == key
     assert not AcceptedFailure.objects.exists()
+
+
+def set_returns(by: User, **said: Any) -> TopicReadiness:
+    known = {"known": ["returns", "sizes"], "state": "ready"}
+    agent = Agent.objects.get_or_create(slug="shop", defaults={"name": "Shop"})[0]
+    return set_readiness(agent, **({"topic": "returns"} | known | said), by=by)
+
+
+def test_each_word_on_a_topic_is_kept(ana: User) -> None:
+    set_returns(ana)
+    until = timezone.now().date()
+
+    row = set_returns(ana, state="limited", note=" Unopened. ", owner=" Ben ", until=until)
+
+    assert TopicReadiness.objects.count() == 2
+    assert (row.owner, row.note, row.until) == ("Ben", "Unopened.", until)
+    day = f"{timezone.now():%Y-%m-%d}"
+    assert row.in_words == f"Ready with limits, set on {day} by {row.by_name}: “Unopened.”"
+    entry = LogEntry.objects.latest("pk")
+    assert entry.get_change_message() == f"“returns”: {row.in_words}"
+
+
+@pytest.mark.parametrize(
+    ("said", "key", "word"),
+    [
+        ({"topic": "return"}, "topic", "'returns'"),
+        ({"state": "redy"}, "state", "'ready'"),
+        ({"state": "limited", "note": " "}, "note", "limits"),
+        ({"note": "x" * 2001}, "note", "2,000"),
+        ({"owner": "x" * 151}, "owner", "150"),
+        ({"until": date(2020, 1, 1)}, "until", "2020-01-01"),
+    ],
+)
+def test_what_nobody_can_say_of_a_topic_is_refused(
+    ana: User, said: dict[str, Any], key: str, word: str
+) -> None:
+    with pytest.raises(CannotDecideError) as refused:
+        set_returns(ana, **said)
+
+    assert refused.value.key == key
+    assert word in str(refused.value)
+    assert not TopicReadiness.objects.exists()

@@ -21,10 +21,10 @@ from evals_app.admin.starting.run_dialog import leave_dialog, may_run, runs_url
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.statistics.agreement import Agreement, Kappa, Proportion
 from evals_app.models import JudgeTally, Review, Yardstick
-from evals_app.reports.answers.agreement import reasons_in_words, whole_percent
+from evals_app.reports.answers.agreement import reasons_in_words
 from evals_app.reports.answers.corrected import corrected_in_words, plan_in_words
 from evals_app.reports.answers.forecasts import all_in_words
-from evals_app.reports.words.figures import UNKNOWN
+from evals_app.reports.words.figures import UNKNOWN, whole_percent
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.judges.calibration import (
     MAX_SHOWN,

@@ -40,6 +40,7 @@ class ReasonKind(StrEnum):
     CUT_SHORT = "cut_short"  # it did not run all of its cases
     PART_OF_SUITE = "part_of_suite"  # it was started with some of them
     OTHER_AGENT = "other_agent"  # it tested another agent or model than the suite's
+    NOT_RUN = "not_run"  # cases of a topic that the run does not have
     JUDGE_NOT_TRUSTED = "judge_not_trusted"
     NOT_GRADED = "not_graded"
     WORSE = "worse"
@@ -149,7 +150,8 @@ class ReleaseFacts:
     has what a retest found, by the name of the case; so has `accepted` the failures that a person
     accepted. `obstacles`, and notes `beside` the answer, are known without looking at cases: the run
     is of a part of the suite, of another agent, and so on. `judges` are those that decided in the run,
-    if people graded the same criteria.
+    if people graded the same criteria. `not_run` counts cases that the answer is about and that the run
+    does not have.
     """
 
     pairs: Sequence[CasePair]
@@ -163,13 +165,14 @@ class ReleaseFacts:
     beside: Sequence[ReleaseReason] = ()
     is_released: bool = False
     judges: Sequence[ComparedJudge] = ()
+    not_run: int = 0
 
 
 def check_release(facts: ReleaseFacts) -> ReleaseCheck:
     """Answer whether the version that a run tested may be shipped."""
     if any(reason.kind in _NO_RESULT for reason in facts.obstacles):
         return ReleaseCheck("not_yet", tuple(facts.obstacles))
-    if facts.is_released:
+    if facts.is_released and not facts.not_run:
         return ReleaseCheck("yes", (ReleaseReason(ReasonKind.RELEASED),), tuple(facts.beside))
     found = _sort_cases(facts)
     reasons = sorted(_reasons(facts, found), key=lambda reason: _KINDS.index(reason.kind))
@@ -264,6 +267,11 @@ def _has_collapsed(base: CaseOutcome | None, head: CaseOutcome | None) -> bool:
 def _reasons(facts: ReleaseFacts, found: _Groups) -> Iterator[ReleaseReason]:
     """Return all reasons not to ship."""
     yield from facts.obstacles
+    heads = [pair.head for pair in facts.pairs if pair.head is not None]
+    if facts.not_run:
+        yield ReleaseReason(ReasonKind.NOT_RUN, facts.not_run, len(heads) + facts.not_run)
+    if facts.is_released:  # it is not worse than itself
+        return
     yield from _reasons_about(found, (ReasonKind.REALLY_WORSE, ReasonKind.COLLAPSED))
     if not _is_within_allowance(facts, found):
         yield from _reasons_about(found, (ReasonKind.WORSE,))
@@ -272,21 +280,28 @@ def _reasons(facts: ReleaseFacts, found: _Groups) -> Iterator[ReleaseReason]:
         for reason in _reasons_about(found, (ReasonKind.CASES_FAILED,)):
             yield ReleaseReason(reason.kind, reason.count, _decided(facts), reason.cases)
     yield from _reasons_of_gates(facts.gates)
-    heads = [pair.head for pair in facts.pairs if pair.head is not None]
-    open_cases = [head for head in heads if head.verdict in {None, Verdict.ERRORED}]
-    if open_cases:
-        yield ReleaseReason(ReasonKind.NOT_GRADED, len(open_cases), len(heads))
-    elif not heads:
-        yield ReleaseReason(ReasonKind.NO_RESULTS)
-    elif all(head.verdict is Verdict.MEASURED for head in heads) and not facts.gates:
-        yield ReleaseReason(ReasonKind.ONLY_MEASURED, len(heads), len(heads))
-    elif not any(head.passed or head.verdict is Verdict.MEASURED for head in heads):
-        yield ReleaseReason(ReasonKind.NONE_PASSED, len(heads), len(heads))
+    yield from _reasons_of_results(heads, has_gates=bool(facts.gates), not_run=facts.not_run)
     doubted = [judge for judge in facts.judges if judge.standing.is_distrusted]
     if doubted:
         worst = min(doubted, key=lambda judge: judge.agreement.same_verdict.share or 0)
         same = worst.agreement.same_verdict
         yield ReleaseReason(ReasonKind.JUDGE_NOT_TRUSTED, same.count, same.total, judge=worst)
+
+
+def _reasons_of_results(
+    heads: Sequence[CaseOutcome], *, has_gates: bool, not_run: int
+) -> Iterator[ReleaseReason]:
+    """Return what is missing in the results of the run."""
+    open_cases = [head for head in heads if head.verdict in {None, Verdict.ERRORED}]
+    if open_cases:
+        yield ReleaseReason(ReasonKind.NOT_GRADED, len(open_cases), len(heads))
+    elif not heads:
+        if not not_run:
+            yield ReleaseReason(ReasonKind.NO_RESULTS)
+    elif all(head.verdict is Verdict.MEASURED for head in heads) and not has_gates:
+        yield ReleaseReason(ReasonKind.ONLY_MEASURED, len(heads), len(heads))
+    elif not any(head.passed or head.verdict is Verdict.MEASURED for head in heads):
+        yield ReleaseReason(ReasonKind.NONE_PASSED, len(heads), len(heads))
 
 
 def _reasons_of_gates(gates: Sequence[GateResult]) -> Iterator[ReleaseReason]:

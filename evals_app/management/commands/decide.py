@@ -1,4 +1,4 @@
-"""May we ship? The answer about suites, on the command line."""
+"""May we ship? The answer about suites, or about a topic, on the command line."""
 
 import json
 import sys
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand
+from django.utils import timezone
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.formats.snapshots.results_file import CannotReadResultsError, ResultsFile
@@ -16,8 +17,18 @@ from evals_app.management.choosing import all_suites, find_suites, named_agent, 
 from evals_app.management.numbers import RUN_NUMBER
 from evals_app.management.run_options import read_baseline, run_or_file
 from evals_app.models import Run, Suite
+from evals_app.reports.answers.run_answers import Json
+from evals_app.reports.answers.topics.topic_json import topic_json
+from evals_app.reports.answers.topics.topic_words import (
+    passed_detail,
+    passed_text,
+    topic_reason_words,
+    topic_sentence,
+)
 from evals_app.runs.reading.file_baselines import run_from_file
 from evals_app.runs.release import SuiteRelease, release_of
+from evals_app.runs.topics import TopicStanding, topics_of
+from fixtures_app.ground.words import suggestion
 
 
 class Command(BaseCommand):
@@ -26,7 +37,8 @@ class Command(BaseCommand):
     requires_system_checks = FOR_COMMANDS
 
     help = (
-        "Answer for each suite: may we ship? Its last whole run is compared with the released version."
+        "Answer for each suite, or for a topic of an agent: may we ship? The last whole run is compared with the"
+        " released version."
         " Exit code: 0 yes, 1 no or something got worse, 2 wrong usage, 3 not decided yet."
     )
 
@@ -35,6 +47,11 @@ class Command(BaseCommand):
         add("suites", nargs="*", metavar="SUITE", help="Slugs of suites.")
         add("--agent", metavar="SLUG", help="All suites of this agent.")
         add("--tag", help="All suites with this tag.")
+        add(
+            "--topic",
+            metavar="TAG",
+            help="Only the cases with this tag, of all suites of the agent that --agent names.",
+        )
         add("--run", type=RUN_NUMBER, metavar="RUN", help="A run in place of the last whole one.")
         add(
             "--baseline",
@@ -46,35 +63,77 @@ class Command(BaseCommand):
         add("--json", action="store_true", help="JSON on stdout.")
 
     def handle(self, *args: object, **options: Any) -> None:
-        releases = list(_releases(options))
+        answers = list(_releases(options)) if options["topic"] is None else [_topic(options)]
         if options["json"]:
-            answers = [release.to_json() for release in releases]
-            self.stdout.write(json.dumps(answers, ensure_ascii=False, indent=2))
+            found = [_to_json(answer) for answer in answers]
+            self.stdout.write(json.dumps(found, ensure_ascii=False, indent=2))
         else:
-            for release in releases:
-                self._print(release)
-        codes = {release.check.exit_code for release in releases}
+            for answer in answers:
+                self._print(answer)
+        codes = {answer.check.exit_code for answer in answers}
         if worst := next((code for code in (1, 3) if code in codes), 0):
             sys.exit(worst)
 
-    def _print(self, release: SuiteRelease) -> None:
+    def _print(self, answer: SuiteRelease | TopicStanding) -> None:
         styles = {"yes": self.style.SUCCESS, "no": self.style.ERROR}
-        style = styles.get(release.check.answer, self.style.WARNING)
-        self.stdout.write(f"{release.suite.name}. {style(release.sentence)}")
-        first, *others = release.check.reasons
-        lines = [
-            f"{release.decision.in_words}." if release.decision else "",
-            release.words(first).detail,
-        ]
-        for reason in (*others, *release.check.notes):
-            words = release.words(reason)
-            lines.append(f"{words.sentence} {words.detail}".rstrip())
+        style = styles.get(answer.check.answer, self.style.WARNING)
+        if isinstance(answer, TopicStanding):
+            name, sentence, lines = answer.name, topic_sentence(answer.check), _of_topic(answer)
+        else:
+            name, sentence, lines = answer.suite.name, answer.sentence, _of_suite(answer)
+        self.stdout.write(f"{name}. {style(sentence)}")
         for line in filter(None, lines):
             self.stdout.write(f"  {line}")
 
 
 def _read_base(text: str) -> int | Path | None:
     return None if text == "released" else run_or_file(text, others="released")
+
+
+def _to_json(answer: SuiteRelease | TopicStanding) -> Json:
+    if isinstance(answer, TopicStanding):
+        return topic_json(answer, today=timezone.now().date())
+    return answer.to_json()
+
+
+def _of_suite(release: SuiteRelease) -> Iterator[str]:
+    """Return what follows the answer about a suite."""
+    first, *others = release.check.reasons
+    yield f"{release.decision.in_words}." if release.decision else ""
+    yield release.words(first).detail
+    for reason in (*others, *release.check.notes):
+        yield " ".join(release.words(reason)).rstrip()
+
+
+def _of_topic(topic: TopicStanding) -> Iterator[str]:
+    """Return what follows the answer about a topic."""
+    check = topic.check
+    first, *others = check.reasons
+    if topic.readiness is not None:
+        is_over = topic.readiness.is_over(timezone.now().date())
+        yield f"{topic.readiness.in_words}.{' Its day is over.' if is_over else ''}"
+    yield topic_reason_words(first, check).detail
+    for reason in (*others, *check.notes):
+        yield " ".join(topic_reason_words(reason, check)).rstrip()
+    detail = passed_detail(topic.cases)
+    yield f"{passed_text(topic.cases)} cases passed{f' ({detail})' if detail else ''}."
+
+
+def _topic(options: dict[str, Any]) -> TopicStanding:
+    agent = named_agent(options["agent"] or "")
+    if agent is None:
+        raise usage_error("Name the agent of the topic: --agent SLUG.")
+    for name in ("suites", "tag", "run", "baseline"):
+        if options[name]:
+            given = "suites" if name == "suites" else f"--{name}"
+            raise usage_error(f"Leave out {given}: --topic is about all suites of an agent.")
+    topics = topics_of(agent)
+    topic = topics.find(options["topic"])
+    if topic is None:
+        known = [other.name for other in topics.topics]
+        problem = f"No case of agent {agent.slug!r} has the tag {options['topic']!r}."
+        raise usage_error(f"{problem}{suggestion(options['topic'], known)}")
+    return topic
 
 
 def _releases(options: dict[str, Any]) -> Iterator[SuiteRelease]:

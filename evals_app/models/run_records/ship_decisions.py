@@ -1,4 +1,4 @@
-"""What people decide about the versions that runs tested: shipped or not, and known failures."""
+"""What people decide: shipped or not, known failures, and what an agent may answer by itself."""
 
 from datetime import date
 
@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+from evals_app.models.authored.agents import Agent
 from evals_app.models.authored.suites import Suite
 from evals_app.models.run_records.runs import Run
 
@@ -69,3 +70,40 @@ class AcceptedFailure(models.Model):
         """Whether it was withdrawn, or its last day has passed."""
         is_late = self.until is not None and self.until < today
         return is_late or self.withdrawn_at is not None
+
+
+class TopicReadiness(models.Model):
+    """What a person said about an agent on a topic. Never changed; the newest of a topic counts."""
+
+    class State(models.TextChoices):
+        READY = "ready", "Ready"
+        LIMITED = "limited", "Ready with limits"
+        FIX_SOURCE = "fix_source", "Fix the source first"
+        PEOPLE_ONLY = "people_only", "People only"
+
+    agent = models.ForeignKey(Agent, models.CASCADE, related_name="readiness")
+    topic = models.CharField(max_length=200)  # a tag
+    state = models.CharField(max_length=11, choices=State)
+    owner = models.CharField(max_length=150, blank=True)
+    note = models.TextField(blank=True)
+    until = models.DateField(null=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    by_name = models.CharField(max_length=150)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        default_permissions = ()  # `decide_release` counts
+
+    def __str__(self) -> str:
+        return f"{self.topic}: {self.get_state_display()}"
+
+    def is_over(self, today: date) -> bool:
+        """Whether its last day has passed."""
+        return self.until is not None and self.until < today
+
+    @property
+    def in_words(self) -> str:
+        """The state with its day, person and note."""
+        note = f": “{self.note}”" if self.note else ""
+        state = self.get_state_display()
+        return f"{state}, set on {self.created_at:%Y-%m-%d} by {self.by_name}{note}"

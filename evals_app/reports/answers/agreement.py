@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from evals_app.engine.statistics.agreement import MIN_LABELS, Agreement, Kappa, Proportion
 from evals_app.engine.statistics.trust import Standing, standing_of
-from evals_app.reports.words.figures import count_text
+from evals_app.reports.words.figures import count_text, whole_interval, whole_percent
 
 NOT_COMPARED = "not yet compared with people"
-_NB = "\u00a0"
 
 
 def standing_in_words(agreement: Agreement, *, least: float | None = None) -> list[str]:
@@ -66,14 +65,6 @@ def agreement_in_short(agreement: Agreement) -> str:
     return f"agrees with people in {agreement.same_verdict.count:,} of {agreement.n:,}"
 
 
-def whole_percent(share: float) -> str:
-    """Write a share in whole percents; 0 and 100 are exactly that."""
-    percents = 100 * share
-    if 0 < share < 1:
-        percents = min(99, max(1, percents))
-    return f"{percents:.0f}{_NB}%"
-
-
 def _sentences(agreement: Agreement) -> Iterator[str]:
     standing = standing_of(agreement)
     if standing is Standing.MAY_DECIDE:
@@ -123,18 +114,13 @@ def _blind(n: int, blind: int | None) -> Iterator[str]:
 
 def share_with_interval(share: float, interval: tuple[float, float]) -> str:
     """Write a share and the range in which it probably is: `90 % (79 to 96 %)`."""
-    return f"{whole_percent(share)} ({_range(interval)})"
-
-
-def _range(interval: tuple[float, float]) -> str:
-    low, high = map(whole_percent, interval)
-    return f"{low.removesuffix(f'{_NB}%')} to {high}"
+    return f"{whole_percent(share)} ({whole_interval(interval)})"
 
 
 def _how_sure(rate: Proportion) -> str:
     if rate.share is None or rate.interval is None:
         return ""
-    return f" ({whole_percent(rate.share)}, {_range(rate.interval)})"
+    return f" ({whole_percent(rate.share)}, {whole_interval(rate.interval)})"
 
 
 def _kappa(kappa: Kappa) -> str:

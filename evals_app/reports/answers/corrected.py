@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from evals_app.engine.statistics.agreement import Proportion
 from evals_app.engine.statistics.corrected import CorrectedRate, LabelPlan, NotCorrected
-from evals_app.reports.answers.agreement import share_with_interval, whole_percent
-from evals_app.reports.words.figures import count_text
+from evals_app.reports.answers.agreement import share_with_interval
+from evals_app.reports.words.figures import count_text, whole_percent
 
 _WHY_NOT: Mapping[NotCorrected, str] = {
     NotCorrected.NO_PASS_CHECKED: "no one has checked an answer that the judge passed",

@@ -51,6 +51,9 @@ _WORDS: Mapping[ReasonKind, ReasonWords] = {
     ReasonKind.OTHER_AGENT: ReasonWords(
         "The run tested another agent or model than the one to ship."
     ),
+    ReasonKind.NOT_RUN: ReasonWords(
+        "{count} of {total} {have} not run.", "They were added, renamed or enabled after the run."
+    ),
     ReasonKind.CHECKS_LOST: ReasonWords(
         "{count} of {of_checks} could not be read when the suite was imported.",
         "The answer says nothing about {them}.",
@@ -282,14 +285,15 @@ def release_json(
         run=run,
         released=released,
         sentence=answer_text(check, scale=scale),
-        reasons=[_reason_json(reason, check, scale) for reason in check.reasons],
-        notes=[_reason_json(note, check, scale) for note in check.notes],
+        reasons=[reason_json(reason, check, scale) for reason in check.reasons],
+        notes=[reason_json(note, check, scale) for note in check.notes],
         decision=None if decision is None else ship_decision_json(decision),
         accepted=[accepted_failure_json(row) for row in accepted],
     )
 
 
-def _reason_json(reason: ReleaseReason, check: ReleaseCheck, scale: str) -> Json:
+def reason_json(reason: ReleaseReason, check: ReleaseCheck, scale: str) -> Json:
+    """Return a reason, or a note, as REST gives it."""
     words = reason_words(reason, check, scale=scale)
     return ReleaseReasonJson.of(
         words._asdict(),

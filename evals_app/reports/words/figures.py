@@ -49,6 +49,20 @@ def interval(bounds: Sequence[float] | None) -> str:
     return "" if bounds is None else f"{percent(bounds[0])} to {percent(bounds[1])}"
 
 
+def whole_percent(share: float) -> str:
+    """Write a share in whole percents; 0 and 100 are exactly that."""
+    percents = 100 * share
+    if 0 < share < 1:
+        percents = min(99, max(1, percents))
+    return f"{percents:.0f}{_NB}%"
+
+
+def whole_interval(bounds: Sequence[float]) -> str:
+    """Write a range of shares in whole percents: `70 to 97 %`."""
+    low, high = map(whole_percent, bounds)
+    return f"{low.removesuffix(f'{_NB}%')} to {high}"
+
+
 def token_sum(prompt: int | None, response: int | None) -> str:
     """Write how many tokens went either way; unknown if one of them is."""
     return count(None if prompt is None or response is None else prompt + response)

@@ -1,6 +1,5 @@
 """The standing of suites: the run that gives each its verdict, and a later one that does not."""
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +11,7 @@ from evals_app.models import Run, Suite
 from evals_app.reports.answers.run_json import CASES_DIGEST
 from evals_app.reports.words.changes import ChangedCases, changes_between
 from evals_app.reports.words.shares import CASE_COUNTS
+from evals_app.runs.ground.remembered import Remembered
 from evals_app.runs.reading.outcomes import MAX_RESULTS, outcomes_of
 
 
@@ -76,8 +76,7 @@ def standing(suite: Any, runs: Mapping[int, Run]) -> SuiteVerdict:
 
 # What changed from one run that has ended to another; a run that was resumed ends again.
 _Ends = tuple[int, datetime | None, int, datetime | None]
-_known: OrderedDict[_Ends, ChangedCases] = OrderedDict()
-_MAX_KNOWN = 1000
+_known: Remembered[_Ends, ChangedCases] = Remembered(1000)
 
 
 def case_changes(pairs: Iterable[tuple[Run, Run]]) -> dict[int, ChangedCases]:
@@ -87,16 +86,14 @@ def case_changes(pairs: Iterable[tuple[Run, Run]]) -> dict[int, ChangedCases]:
     at the same runs again and again.
     """
     keys = {(base.pk, base.finished_at, head.pk, head.finished_at): base for base, head in pairs}
-    changes = {key: known for key in keys if (known := _known.get(key))}
+    changes = _known.of(keys)
     unknown = {key: base.case_count or 0 for key, base in keys.items() if key not in changes}
     for some in _parts_of(unknown):
         outcomes = outcomes_of(
             [pk for base, _, head, _ in some for pk in (base, head)], reads_grades=False
         )
         changes |= {key: changes_between(outcomes[key[0]], outcomes[key[2]]) for key in some}
-    _known.update(changes)
-    while len(_known) > _MAX_KNOWN:
-        _known.popitem(last=False)
+    _known.keep(changes)
     return {head: known for (_, _, head, _), known in changes.items()}
 
 

@@ -68,6 +68,16 @@ def judges(*agreements: Agreement, least: float | None = None) -> tuple[Compared
             "", "a 1/1, b 0/1", {}, ("no", "cases_failed", 1, 1), id="the first run fails"
         ),
         pytest.param(
+            "", "a 1/1", {"not_run": 2}, ("not_yet", "not_run", 2, 3), id="two were added since"
+        ),
+        pytest.param(
+            "",
+            "a 1/1, b 0/1",
+            {"is_released": True, "not_run": 2},
+            ("not_yet", "not_run", 2, 3),
+            id="the released version, two were added since",
+        ),
+        pytest.param(
             "",
             "a 1/1, b 0/1",
             {"all_must_pass": False},

@@ -8,7 +8,6 @@ from evals_app.reports.answers.agreement import (
     agreement_in_short,
     agreement_in_words,
     standing_in_words,
-    whole_percent,
 )
 
 
@@ -129,10 +128,3 @@ def test_labels_given_after_seeing_the_judge_are_named(blind: int | None, words_
 )
 def test_in_short(agreement: Agreement, text: str) -> None:
     assert agreement_in_short(agreement) == text
-
-
-@pytest.mark.parametrize(
-    ("share", "text"), [(0, "0 %"), (0.001, "1 %"), (0.5, "50 %"), (0.999, "99 %"), (1, "100 %")]
-)
-def test_only_what_is_exactly_nothing_or_all_reads_so(share: float, text: str) -> None:
-    assert whole_percent(share).replace("\u00a0", " ") == text

@@ -2,7 +2,14 @@
 
 import pytest
 
-from evals_app.reports.words.figures import count, duration, percent, score_text
+from evals_app.reports.words.figures import (
+    count,
+    duration,
+    percent,
+    score_text,
+    whole_interval,
+    whole_percent,
+)
 
 
 def plain(text: str) -> str:
@@ -61,3 +68,18 @@ def test_scores_are_shown_on_the_scale_of_the_suite(
 @pytest.mark.parametrize(("number", "expected"), [(None, "unknown"), (1234.0, "1,234")])
 def test_a_count_has_its_thousands_apart(number: float | None, expected: str) -> None:
     assert count(number) == expected
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0, "0 %"), (0.001, "1 %"), (0.5, "50 %"), (0.999, "99 %"), (1, "100 %")]
+)
+def test_only_what_is_exactly_nothing_or_all_reads_so(share: float, text: str) -> None:
+    assert plain(whole_percent(share)) == text
+
+
+@pytest.mark.parametrize(
+    ("bounds", "text"),
+    [((0.699, 0.9721), "70 to 97 %"), ((0.0, 0.004), "0 to 1 %"), ((0.904, 1.0), "90 to 100 %")],
+)
+def test_ranges_read_in_whole_percents(bounds: tuple[float, float], text: str) -> None:
+    assert plain(whole_interval(bounds)) == text

@@ -1,0 +1,1 @@
+"""Ready by topic: what REST answers, and the same in words."""
