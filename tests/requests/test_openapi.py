@@ -1,3 +1,5 @@
+from collections import Counter
+from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
@@ -17,11 +19,23 @@ from evals_app.engine.record.trial import Verdict
 from evals_app.engine.verdicts.execution_verdict import Decision, execution_summary
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import Execution
-from evals_app.reports.answers.run_answers import Summary
+from evals_app.reports.answers.run_answers import Answer, Summary, schema_name
 from tests.api.clients import make_client, make_user
 from tests.library.written import AGENT, EVERYTHING
 from tests.makers import make_execution, make_grade, make_run, make_trial
 from tests.signed_in import sign_in
+
+
+def answers(base: type[Answer] = Answer) -> Iterator[type[Answer]]:
+    for answer in base.__subclasses__():
+        yield answer
+        yield from answers(answer)
+
+
+def test_no_two_answers_have_one_name_in_the_schema() -> None:
+    names = Counter(schema_name(answer.__name__) for answer in set(answers()))
+
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_the_schema_is_openapi_3_without_a_warning() -> None:

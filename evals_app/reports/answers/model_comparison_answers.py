@@ -90,7 +90,7 @@ class SuiteCellJson(Answer):
     score: float | None
 
 
-class SuiteRowJson(Answer):
+class SuiteInColumnsJson(Answer):
     """A suite in all columns; null: a column has no run of it."""
 
     suite: str = Field(description="Slug.")
@@ -140,7 +140,7 @@ class ModelComparisonAnswer(Answer):
     group: UUID | None = Field(description="Of the runs, if they were started together.")
     is_open: bool = Field(description="Whether a run has not ended.")
     columns: list[ModelColumnJson]
-    suites: list[SuiteRowJson]
+    suites: list[SuiteInColumnsJson]
     missed: list[MissedPointJson] | None = Field(
         description="Checks and bullets of rubrics that a column missed, the most missed first. null"
         " without the rights to view suites, agents, fixtures, entity types and providers."
@@ -165,7 +165,9 @@ def model_comparison_json(
         is_open=comparison.is_open,
         columns=[_column(*column) for column in columns],
         suites=[
-            SuiteRowJson.of_object(row, suite=row.slug, runs=[_cell(cell) for cell in row.cells])
+            SuiteInColumnsJson.of_object(
+                row, suite=row.slug, runs=[_cell(cell) for cell in row.cells]
+            )
             for row in comparison.rows
         ],
         missed=[
