@@ -126,7 +126,7 @@ class CaseCellJson(Answer):
     score: float | None
 
 
-class CaseRowJson(Answer):
+class CaseInColumnsJson(Answer):
     """A case in all columns; null: a column does not have it."""
 
     suite: str
@@ -147,7 +147,7 @@ class ModelComparisonAnswer(Answer):
     )
     more_missed: int = Field(description="How many more were missed.")
     judges: list[str]
-    cases: list[CaseRowJson] | None = Field(description="null: not asked for.")
+    cases: list[CaseInColumnsJson] | None = Field(description="null: not asked for.")
 
 
 def model_comparison_json(
@@ -233,7 +233,7 @@ def _case(suite: str, row: CaseInTable) -> Json:
         and CaseCellJson.of_object(cell, verdict=cell.verdict or None, trials=_share(cell.trials))
         for cell in row.cells
     ]
-    return CaseRowJson.of(suite=suite, case=row.name, columns=cells)
+    return CaseInColumnsJson.of(suite=suite, case=row.name, columns=cells)
 
 
 def _share(share: PassShare) -> Json:
