@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -110,7 +111,8 @@ _LOOSE = re.compile(
 _LITERAL: frozenset[AnswerKind] = frozenset({"number", "yes-no", "date", "short", "label"})
 
 
-def kind_of(text: str, labels: Iterable[str] = ()) -> AnswerKind:
+@lru_cache(maxsize=64)  # each answer of a column is looked at several times
+def kind_of(text: str, labels: frozenset[str] = frozenset()) -> AnswerKind:
     """Return what kind of answer a text is; `labels` are those of its column, folded."""
     seen = fold_text(text)
     if seen in labels:

@@ -159,18 +159,15 @@ def compare_suites(
     return [
         pairs[stored[spec.slug].pk].result()
         if spec.slug in stored
-        else Compared.of(
-            spec,
-            None,
-            (digest_of(spec), ""),
-            unmarked=(_mark_of(spec) if spec.slug in keeping else "", ""),
-        )
+        else _compared_with_nothing(spec, keeps=spec.slug in keeping)
         for spec in specs
     ]
 
 
-def _mark_of(spec: SuiteSpec) -> str:
-    return _digest_of_suite(spec, map(digest_of, spec.cases), but=KEPT)
+def _compared_with_nothing(spec: SuiteSpec, *, keeps: bool) -> Compared[SuiteSpec]:
+    cases = list(map(digest_of, spec.cases))
+    mark = _digest_of_suite(spec, cases, but=KEPT) if keeps else ""
+    return Compared.of(spec, None, (_digest_of_suite(spec, cases), ""), unmarked=(mark, ""))
 
 
 class _ComparedSuite:
