@@ -15,12 +15,12 @@ from evals_app.reports.renderers.github import annotations
 from evals_app.reports.renderers.gitlab import section_end, section_start
 from evals_app.runs.reading.model_comparison import NoTableError, table_runs
 from evals_app.runs.reporting import (
-    Link,
     comparison_content,
     report_content,
     results_of,
     write_folder,
 )
+from evals_app.runs.sent_decisions import ALL_SHOWN, CannotSendError, Link
 
 
 def refuse_unwritable(option: str, path: Path, *, is_folder: bool = False) -> None:
@@ -48,11 +48,13 @@ def write_reports(
     for one in reports:
         try:
             if one.kind == "folder":
-                write_folder(runs, one.path, link=_links(site))
+                write_folder(runs, one.path, link=links(site))
                 continue
-            content = _content(one, runs, link=_links(site))
+            content = _content(one, runs, link=links(site))
             with one.path.open("wb") as file:
                 file.writelines(content)
+        except CannotSendError as error:
+            raise usage_error(str(error)) from error
         except OSError as error:
             raise usage_error(f"{one.path} cannot be written: {error.strerror}.") from error
 
@@ -66,7 +68,7 @@ def _content(report: WantedReport, runs: Sequence[Run], *, link: Link) -> Iterat
         return comparison_content(report.comparison_kind or "json", chosen, link=link)
     if report.kind == "folder":
         raise ValueError("A folder is not one file.")
-    return report_content(report.kind, runs, link=link, root=_repository())
+    return report_content(report.kind, runs, link=link, root=_repository(), shown=ALL_SHOWN)
 
 
 @contextmanager
@@ -104,7 +106,7 @@ def tell_github(runs: Sequence[Run], out: Any, *, site: str | None) -> None:
     """
     if not _is_on("GITHUB_ACTIONS"):
         return
-    link = _links(site)
+    link = links(site)
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         try:
             with Path(summary).open("ab") as file:
@@ -124,7 +126,7 @@ def _repository() -> str:
     return os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or str(Path.cwd())
 
 
-def _links(site: str | None) -> Link:
+def links(site: str | None) -> Link:
     """Return what makes addresses of pages; None: no site has them."""
     if site is None:
         return lambda _model, _pk: ""

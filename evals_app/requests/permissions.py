@@ -6,8 +6,10 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from evals_app.library.importing.rights import Rights
 from evals_app.models import ApiToken
 from evals_app.requests.auth import token_of
+from evals_app.runs.sent_decisions import Shown
 
 Scope = ApiToken.Scope
 # What a token with each scope may do.
@@ -62,6 +64,14 @@ def require(request: Request, permission: str) -> None:
     """Refuse a request (PermissionDenied) whose user lacks a permission."""
     if lack := _lack(request.user, permission):
         raise PermissionDenied(lack)
+
+
+def shown_to(user: User | AnonymousUser) -> Shown:
+    """Return what this user may see of a decision that is sent."""
+    return Shown(
+        replies=user.has_perm("evals_app.view_execution"),
+        settings=Rights.of(user).may_see_everything(),
+    )
 
 
 def _lack(user: User | AnonymousUser, permission: str) -> str:

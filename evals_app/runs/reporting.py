@@ -18,6 +18,7 @@ from evals_app.reports.answers.run_json import (
     json_pieces,
     run_details_json,
 )
+from evals_app.reports.renderers.decision_html import decision_page
 from evals_app.reports.renderers.folder import File, folder
 from evals_app.reports.renderers.github import github_summary
 from evals_app.reports.renderers.gitlab import code_quality
@@ -38,13 +39,11 @@ from evals_app.runs.reading.run_readers import (
     whole_executions,
 )
 from evals_app.runs.release import decision_on
+from evals_app.runs.sent_decisions import ANSWER_ALONE, Link, Shown, decision_on_run
 
 ROWS_AT_ONCE = 2000
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the same archive each time
 _READABLE = 0o644 << 16
-
-# Returns the address of the page of a `run` or an `execution`.
-Link = Callable[[str, int], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +55,33 @@ class ReportFile:
     content: Iterator[bytes] = field(repr=False)
 
 
-def report(kind: KindName, run: Run, *, link: Link) -> ReportFile:
-    """Return a report of one run as a file."""
+def report(kind: KindName, run: Run, *, link: Link, shown: Shown = ANSWER_ALONE) -> ReportFile:
+    """Return a report of one run as a file; of a decision it has what is `shown`.
+
+    Raises:
+        CannotSendError: there is no decision about the run.
+    """
     name = f"run-{run.pk}-{run.suite_slug}{KINDS[kind].suffix}"
-    return ReportFile(name, KINDS[kind].media_type, report_content(kind, [run], link=link))
+    return ReportFile(
+        name, KINDS[kind].media_type, report_content(kind, [run], link=link, shown=shown)
+    )
 
 
 def report_content(
-    kind: KindName, runs: Sequence[Run], *, link: Link, root: str = ""
+    kind: KindName,
+    runs: Sequence[Run],
+    *,
+    link: Link,
+    root: str = "",
+    shown: Shown = ANSWER_ALONE,
 ) -> Iterator[bytes]:
-    """Return one report over runs, in pieces; `root` is the folder of the repository of their files."""
+    """Return one report over runs, in pieces; `root` is the folder of the repository of their files.
+
+    Raises:
+        CannotSendError: there is no decision about a run.
+    """
+    if kind == "decision":
+        return encode(decision_page([decision_on_run(run, link=link, shown=shown) for run in runs]))
     if kind == "json":
         return encode(json_pieces(run_document(runs[0]) if len(runs) == 1 else runs_document(runs)))
     results = [results_of(run, link=link) for run in runs]

@@ -133,12 +133,13 @@ def test_a_folder_on_disk_is_that_of_the_archive(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "queries"),
     [
-        pytest.param("markdown", 8, id="markdown"),
-        pytest.param("csv", 5, id="csv"),
-        pytest.param("github", 5, id="github"),
-        pytest.param("gitlab", 5, id="gitlab"),
-        pytest.param("junit", 10, id="junit"),
-        pytest.param("html", 8 + 2 * 4, id="html"),
+        pytest.param("decision", 5, id="decision"),
+        pytest.param("markdown", 10, id="markdown"),
+        pytest.param("csv", 7, id="csv"),
+        pytest.param("github", 7, id="github"),
+        pytest.param("gitlab", 7, id="gitlab"),
+        pytest.param("junit", 12, id="junit"),
+        pytest.param("html", 10 + 2 * 4, id="html"),
         pytest.param("json", 4 + 4, id="json"),
     ],
 )

@@ -20,6 +20,7 @@ from evals_app.models import Run
 from evals_app.reports.answers.compared_cases import ComparedCase, HeadCases
 from evals_app.reports.answers.comparison import (
     CHANGES,
+    FIRST_NUMBERS,
     PARTS,
     VERDICTS,
     MatrixRow,
@@ -42,8 +43,7 @@ from evals_app.runs.reading.compared_runs import (
 
 PER_PAGE = 50
 _OPEN = 8  # values of a part that are not folded
-# What most readers look for, and which of the runs is which; the rest is folded.
-_FIRST_NUMBERS = {"Cases passed", "95 % interval", "Score", "Turn latency, p95", "Cost"}
+# Which of the runs is which: shown where it differs, as the first numbers are; the rest is folded.
 _IDENTITIES = {
     *("Suite", "Agent", "Model", "Judge"),
     *("Differs from the suite", "Trials skipped", "Texts compared by"),
@@ -175,7 +175,7 @@ def _release(request: HttpRequest, comparison: Comparison) -> ReleaseBox | None:
 
 
 def _comes_first(row: MatrixRow) -> bool:
-    return row.label in _FIRST_NUMBERS or (row.label in _IDENTITIES and len(set(row.values)) > 1)
+    return row.label in FIRST_NUMBERS or (row.label in _IDENTITIES and len(set(row.values)) > 1)
 
 
 def _run_ids(texts: Sequence[str]) -> list[int]:

@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from evals_app.admin.comparing.side_by_side import comparison_url
+from evals_app.admin.kit.pages import sent_decision_url
 from evals_app.admin.retests.retest_dialog import retest_url
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.verdicts.release_check import (
@@ -44,7 +45,8 @@ class ReleaseLine:
 class ReleaseBox:
     """The answer in a word and a sentence, more reasons, and what is said beside it.
 
-    `decision` is what a person decided; `run` is set for those who may decide.
+    `decision` is what a person decided; `run` is set for those who may decide; `page_url` is the
+    address of the page to send.
     """
 
     word: str
@@ -55,6 +57,7 @@ class ReleaseBox:
     decision: str = ""
     run: Run | None = None
     accepted: Sequence[AcceptedFailure] = ()
+    page_url: str = ""
 
 
 def release_box(request: HttpRequest, suite: Suite, *, run: Run | None = None) -> ReleaseBox | None:
@@ -73,6 +76,7 @@ def release_box(request: HttpRequest, suite: Suite, *, run: Run | None = None) -
         f"{decided.in_words}." if decided else "",
         release.run if may_decide and release.run and not release.run.is_open else None,
         release.accepted,
+        sent_decision_url(release.run) if release.run and not release.run.is_open else "",
     )
 
 

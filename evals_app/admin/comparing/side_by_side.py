@@ -28,7 +28,7 @@ from evals_app.engine.record.trial import Trial
 from evals_app.engine.statistics.comparison import change_of
 from evals_app.models import CaseResult, Execution, GradeResult, Run, Transcript
 from evals_app.reports.words.word_differences import word_differences
-from evals_app.runs.reading.outcomes import names_of_case
+from evals_app.runs.reading.outcomes import differing_trials, names_of_case
 
 SIDES = 2
 _DIGITS = 19  # of the largest key
@@ -206,10 +206,7 @@ def _choose_trials(
     base: Sequence[Execution], head: Sequence[Execution], *, asked: Sequence[str]
 ) -> tuple[Execution | None, Execution | None]:
     """Return the requested trials, else the first ones that differ."""
-    before, after = next(
-        ((b, h) for b in base for h in head if b.verdict != h.verdict and b.verdict and h.verdict),
-        (next(iter(base), None), next(iter(head), None)),
-    )
+    before, after = differing_trials(base, head)
     wanted = [read_number(text) for text in asked]
     if len(wanted) != SIDES:
         return before, after

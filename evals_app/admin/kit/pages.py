@@ -10,8 +10,10 @@ from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.views.decorators.cache import never_cache
+
+from evals_app.models import Run
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -39,6 +41,11 @@ def fragment_path(route: str, view: Callable[..., HttpResponseBase], *, name: st
 def page_context(request: HttpRequest, model: type[Model]) -> dict[str, object]:
     """Return what the frame of a page needs: the menu, and the model that the page belongs to."""
     return {**admin.site.each_context(request), "opts": model._meta}  # noqa: SLF001 - documented
+
+
+def sent_decision_url(run: Run) -> str:
+    """Return the address of the page to send about the decision on a run."""
+    return reverse("admin:evals_app_run_report", args=[run.pk, "decision"])
 
 
 def may_view(request: HttpRequest, model: type[Model]) -> bool:

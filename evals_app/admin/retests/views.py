@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from evals_app.admin.kit.pages import ask, form_data, fragment_of, person
+from evals_app.admin.kit.pages import ask, form_data, fragment_of, person, sent_decision_url
 from evals_app.admin.kit.presentation import badge, run_badges, scripted_badge
 from evals_app.admin.retests.retest_dialog import RetestForm
 from evals_app.admin.starting.run_dialog import leave_dialog, may_run
@@ -39,7 +39,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 
 def with_head(settlements: QuerySet[Settlement]) -> QuerySet[Settlement]:
     """Return settlements with what pages show of their later run, without their many cases."""
-    return settlements.select_related("head", "created_by").defer("cases", "head__summary")
+    return settlements.select_related("head__suite", "created_by").defer("cases", "head__summary")
 
 
 def live_context(request: HttpRequest, settlement: Settlement) -> dict[str, object]:
@@ -61,7 +61,17 @@ def live_context(request: HttpRequest, settlement: Settlement) -> dict[str, obje
         "spent": usd_text(sum((run.spent_usd for run in runs), Decimal(0))),
         "ceiling": usd_text(settlement.max_cost_usd) if settlement.max_cost_usd else "",
         "may_cancel": settlement.is_open and may_run(request),
+        "decision_url": _decision_url(settlement),
     }
+
+
+def _decision_url(settlement: Settlement) -> str:
+    """Return the address of the decision to send; empty if the settlement is not part of it."""
+    head = settlement.head
+    if settlement.is_open or head.suite is None or not head.is_whole:
+        return ""
+    compared = {head.suite.baseline_id, head.baseline_id}
+    return sent_decision_url(head) if settlement.base_id in compared else ""
 
 
 def settlement_badges(settlement: Settlement) -> SafeString:

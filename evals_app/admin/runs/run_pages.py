@@ -21,7 +21,9 @@ from evals_app.library.baselines import why_no_baseline
 from evals_app.models import Run
 from evals_app.reports.answers.decided import people_note
 from evals_app.reports.words.kinds import KIND_NAMES, KINDS, KindName
+from evals_app.requests.permissions import shown_to
 from evals_app.runs.reporting import report
+from evals_app.runs.sent_decisions import CannotSendError
 
 _STOP_POLLING = 286  # of htmx
 
@@ -70,7 +72,7 @@ def live_context(request: HttpRequest, run: Run) -> dict[str, object]:
         "has_transcripts": _has_transcripts(run),
         "regrade_url": regrade_url(run.pk) if may_start and _has_transcripts(run) else "",
         "may_be_baseline": run.is_baseline or not why_no_baseline(run),
-        "report_kinds": report_kinds(request),
+        "report_kinds": report_kinds(request, run),
         "retest_url": retest_url(request, run),
         "may_check_grades": may_check_grades(request, run),
     }
@@ -97,17 +99,21 @@ def download_report(request: HttpRequest, pk: int, report_kind: str) -> Streamin
     def link(model: str, pk: int) -> str:
         return request.build_absolute_uri(reverse(f"admin:evals_app_{model}_change", args=[pk]))
 
-    file = report(kind, run, link=link)
+    try:
+        file = report(kind, run, link=link, shown=shown_to(request.user))
+    except CannotSendError as error:
+        raise Http404(str(error)) from error
     headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
     return StreamingHttpResponse(file.content, content_type=file.media_type, headers=headers)
 
 
-def report_kinds(request: HttpRequest) -> list[tuple[KindName, str]]:
+def report_kinds(request: HttpRequest, run: Run) -> list[tuple[KindName, str]]:
     """Return the kinds that the page of a run offers to this person, with their titles."""
+    is_decided = run.suite is not None and _counts(run)
     return [
         (name, kind.title)
         for name, kind in KINDS.items()
-        if kind.is_offered and _may_download(request, name)
+        if kind.is_offered and _may_download(request, name) and (is_decided or name != "decision")
     ]
 
 

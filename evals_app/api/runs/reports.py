@@ -15,7 +15,7 @@ from evals_app.api.runs.run_views import VIEW, find_run
 from evals_app.reports.reference.report_schema import report_schema
 from evals_app.reports.words.kinds import KIND_NAMES, KINDS
 from evals_app.requests.endpoint import AnyRenderer, Endpoint, one_of, problems, responses
-from evals_app.requests.permissions import Need, Scope, require
+from evals_app.requests.permissions import Need, Scope, require, shown_to
 from evals_app.runs.reporting import report
 
 _KIND = OpenApiParameter(
@@ -42,10 +42,11 @@ class RunReport(Endpoint):
     @extend_schema(
         operation_id="runs_report",
         summary="Read a report of a run as a file",
-        description="Kinds with conversations (html, folder, json) also require view_execution. "
+        description="Kinds with conversations (html, folder, json) also require view_execution; "
+        "without it, a decision has no replies. "
         "The schema of json is at /api/runs/report-schema/.",
         parameters=[_KIND],
-        responses={**_FILES, **problems(404)},
+        responses={**_FILES, **problems(404, 422)},
     )
     def get(self, request: Request, pk: int) -> StreamingHttpResponse:
         kind = one_of(request, "kind", KIND_NAMES) or "json"
@@ -56,7 +57,7 @@ class RunReport(Endpoint):
             page = reverse(f"admin:evals_app_{model}_change", args=[key])
             return str(request.build_absolute_uri(page))
 
-        file = report(kind, find_run(pk), link=link)
+        file = report(kind, find_run(pk), link=link, shown=shown_to(request.user))
         return StreamingHttpResponse(
             file.content,
             content_type=file.media_type,

@@ -3,7 +3,7 @@
 import json
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from evals_app.checks import FOR_COMMANDS
 from evals_app.formats.snapshots.results_file import CannotReadResultsError, ResultsFile
 from evals_app.management import usage_error
 from evals_app.management.choosing import all_suites, find_suites, named_agent, named_runs
+from evals_app.management.console import address_of_pages
 from evals_app.management.numbers import RUN_NUMBER
+from evals_app.management.reporting import links, refuse_unwritable
 from evals_app.management.run_options import read_baseline, run_or_file
 from evals_app.models import Run, Suite
 from evals_app.reports.answers.run_answers import Json
@@ -25,8 +27,11 @@ from evals_app.reports.answers.topics.topic_words import (
     topic_reason_words,
     topic_sentence,
 )
+from evals_app.reports.renderers.decision_html import decision_page
 from evals_app.runs.reading.file_baselines import run_from_file
 from evals_app.runs.release import SuiteRelease, release_of
+from evals_app.runs.reporting import encode
+from evals_app.runs.sent_decisions import ALL_SHOWN, sent_decision
 from evals_app.runs.topics import TopicStanding, topics_of
 from fixtures_app.ground.words import suggestion
 
@@ -61,9 +66,26 @@ class Command(BaseCommand):
             " released version (default).",
         )
         add("--json", action="store_true", help="JSON on stdout.")
+        add(
+            "--html",
+            type=Path,
+            metavar="FILE",
+            help="Also write the decision as one page to print, mail or attach.",
+        )
+        add(
+            "--site",
+            metavar="URL",
+            help="Address used in links of the page. Default: EVALWELL_SITE.",
+        )
 
     def handle(self, *args: object, **options: Any) -> None:
+        file: Path | None = options["html"]
+        if file is not None:
+            refuse_unwritable("--html", file)
         answers = list(_releases(options)) if options["topic"] is None else [_topic(options)]
+        if file is not None:
+            releases = [answer for answer in answers if isinstance(answer, SuiteRelease)]
+            _write_page(releases, file, site=address_of_pages(options))
         if options["json"]:
             found = [_to_json(answer) for answer in answers]
             self.stdout.write(json.dumps(found, ensure_ascii=False, indent=2))
@@ -123,7 +145,7 @@ def _topic(options: dict[str, Any]) -> TopicStanding:
     agent = named_agent(options["agent"] or "")
     if agent is None:
         raise usage_error("Name the agent of the topic: --agent SLUG.")
-    for name in ("suites", "tag", "run", "baseline"):
+    for name in ("suites", "tag", "run", "baseline", "html"):
         if options[name]:
             given = "suites" if name == "suites" else f"--{name}"
             raise usage_error(f"Leave out {given}: --topic is about all suites of an agent.")
@@ -134,6 +156,16 @@ def _topic(options: dict[str, Any]) -> TopicStanding:
         problem = f"No case of agent {agent.slug!r} has the tag {options['topic']!r}."
         raise usage_error(f"{problem}{suggestion(options['topic'], known)}")
     return topic
+
+
+def _write_page(releases: Iterable[SuiteRelease], file: Path, *, site: str | None) -> None:
+    link = links(site)
+    sent = [sent_decision(release, link=link, shown=ALL_SHOWN) for release in releases]
+    try:
+        with file.open("wb") as out:
+            out.writelines(encode(decision_page(sent)))
+    except OSError as error:
+        raise usage_error(f"{file} cannot be written: {error.strerror}.") from error
 
 
 def _releases(options: dict[str, Any]) -> Iterator[SuiteRelease]:

@@ -26,6 +26,8 @@ MATRIX_COLUMNS = (
     *("suite_name", "agent_name", "judge", "is_scripted", *COVERAGE_COLUMNS, *SIMILARITY_COLUMNS),
     *("skipped", "score", "score_scale", *_TOTALS, RUN_SUMMARY),
 )
+# Those of its rows that most readers look for.
+FIRST_NUMBERS = frozenset({"Cases passed", "95 % interval", "Score", "Turn latency, p95", "Cost"})
 AGREEMENT = "agreement"  # key of how the judges of a run agree with people
 
 _HUNDRED = 100

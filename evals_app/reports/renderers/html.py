@@ -111,7 +111,8 @@ def html_page(runs: Sequence[Results]) -> Iterator[str]:
         listed.add(results, (row for row in results.executions if row["verdict"] in WENT_WRONG))
     for results in runs:
         listed.add(results, (row for row in results.executions if row["verdict"] not in WENT_WRONG))
-    yield _head(runs)
+    title = ", ".join(f"{entry.run['suite_name']}: run {entry.run['id']}" for entry in runs)
+    yield page_head(title, script=_SCRIPT)
     for results in runs:
         yield _run(results)
         yield from _cases(results)
@@ -122,14 +123,10 @@ def html_page(runs: Sequence[Results]) -> Iterator[str]:
     yield f"<script>{_SCRIPT}</script></body></html>\n"
 
 
-def _head(runs: Sequence[Results]) -> str:
-    title = ", ".join(f"{entry.run['suite_name']}: run {entry.run['id']}" for entry in runs)
-    return page_head(title)
-
-
-def page_head(title: str) -> str:
-    """Return the beginning of a page that loads nothing, up to its body."""
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_hash(_SCRIPT)}'"
+def page_head(title: str, *, style: str = "", script: str = "") -> str:
+    """Return the beginning of a page that loads nothing: it runs this script alone, or none."""
+    allowed = f"; script-src '{_hash(script)}'" if script else ""
+    policy = f"default-src 'none'; style-src 'unsafe-inline'{allowed}"
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -137,7 +134,7 @@ def page_head(title: str) -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="referrer", content="no-referrer"),
         tag("title", title),
-        tag("style", Markup(_STYLE)),
+        tag("style", Markup(_STYLE + style)),
     )
     return f'<!doctype html>\n<html lang="en">{head}<body>'
 

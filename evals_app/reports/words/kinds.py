@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-KindName = Literal["html", "markdown", "folder", "xlsx", "csv", "json", "junit", "github", "gitlab"]
+KindName = Literal[
+    "decision", "html", "markdown", "folder", "xlsx", "csv", "json", "junit", "github", "gitlab"
+]
 # Of the table of several runs: what its file ends with.
 ComparisonKind = Literal["html", "md", "xlsx", "json"]
 COMPARISON_KINDS: tuple[ComparisonKind, ...] = get_args(ComparisonKind)
@@ -22,6 +24,9 @@ class ReportKind:
 
 
 KINDS: dict[KindName, ReportKind] = {
+    "decision": ReportKind(
+        "The decision, to send or print (HTML)", ".decision.html", "text/html; charset=utf-8"
+    ),
     "html": ReportKind(
         "One page to send by mail (HTML)",
         ".html",

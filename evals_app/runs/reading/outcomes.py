@@ -7,7 +7,7 @@ from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.check_counts import NO_CHECKS
 from evals_app.engine.statistics.comparison import CaseOutcome, match_names
 from evals_app.engine.statistics.effort import NO_EFFORT, CaseEffort
-from evals_app.models import CaseResult, Run
+from evals_app.models import CaseResult, Execution, Run
 from evals_app.runs.ground.check_counts import checks_of
 
 MAX_RESULTS = 400_000  # of cases, of all runs together; they take 120 MB
@@ -43,6 +43,24 @@ def names_of_case(base: Run, head: Run, name: str) -> tuple[str, str]:
         return matched.get(name, ""), name
     renamed = next((new for new, old in matched.items() if old == name), "")
     return name if name in before else "", renamed
+
+
+def differing_trials(
+    base: Sequence[Execution], head: Sequence[Execution]
+) -> tuple[Execution | None, Execution | None]:
+    """Return the first trials of a case whose verdicts differ in two runs, else the first of each.
+
+    Where only one run has the case, it is the first one that failed.
+    """
+    if not (base and head):
+        alone = base or head
+        failed = next((row for row in alone if row.verdict == Verdict.FAILED), None)
+        first = failed or next(iter(alone), None)
+        return (first, None) if base else (None, first)
+    return next(
+        ((b, h) for b in base for h in head if b.verdict != h.verdict and b.verdict and h.verdict),
+        (base[0], head[0]),
+    )
 
 
 def outcomes_of(
