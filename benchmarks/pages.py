@@ -37,7 +37,8 @@ from evals_app.runs.judges.calibration import most_compared
 
 MAX_MS = 300.0
 MAX_QUERIES = 12
-# Of pages that answer “May we ship?”, of which a comparison, retests and labels of judges are part.
+# Of pages that answer “May we ship?”, of which a comparison, retests, labels of judges and people's
+# decisions are part.
 MAX_QUERIES_WITH_ANSWER = 16
 LIST_PAGE = 50
 SEARCHED = ("refund", "LATE PARCEL", "angry", "5-0004", "0-00123", "nothing is called so")
@@ -135,9 +136,11 @@ def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
     yield Page("runs", [runs])
     yield Page("runs, last pages", [f"{runs}?p={number}" for number in _deep(Run)])
     yield from _filtered("runs", Run, user, rng)
-    yield Page("run that has ended", _pages_of(Run, _sample(_ended(), rng)))
+    ended = _pages_of(Run, _sample(_ended(), rng))
+    yield Page("run that has ended", ended, MAX_QUERIES_WITH_ANSWER)
     largest = _ended().order_by("-total", "-pk")
-    yield Page("run that has ended, the largest", _pages_of(Run, largest[:8]))
+    largest_pages = _pages_of(Run, largest[:8])
+    yield Page("run that has ended, the largest", largest_pages, MAX_QUERIES_WITH_ANSWER)
     yield Page("run that is open", _pages_of(Run, Run.objects.filter(status__in=Run.OPEN)[:8]))
     yield from _models()
     yield from _execution_lists(user, rng)
