@@ -146,6 +146,19 @@ def samples_for(settings: Any) -> Samples:
         for route in rest
         if "suites/" in route
     }
+    case.tags = ["returns"]
+    case.save(update_fields=["tags"])
+    parts |= {"topic": "returns"}
+    urls["admin/evals_app/agent/<int:pk>/topics/set/"] = (
+        f"/admin/evals_app/agent/{suite.agent_id}/topics/set/?topic=returns"
+    )
+    urls |= {
+        route: f"/{route}".replace("<slug:slug>", suite.agent.slug).replace(
+            "<path:topic>", "returns"
+        )
+        for route in rest
+        if route.startswith("api/agents/<slug:slug>/topics/")
+    }
     urls["api/providers/<slug:slug>/"] = f"/api/providers/{rows['provider'].slug}/"
     bodies = {
         "admin/evals_app/suite/<int:pk>/cases/": {"up": case.pk},

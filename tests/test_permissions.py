@@ -35,6 +35,7 @@ ANYBODY, NOBODY, STAFF, SUPERUSER = "anybody", "nobody", "", "a superuser"
 # The rule for all that is done with runs.
 RUNNING = "view_run add_run"
 DECIDING = "view_run decide_release"
+TOPICS = "view_run view_agent"
 REVIEWING = "view_execution review_execution"
 # What files may hold. Whoever may write some of it may import; what the files change decides about
 # the rest: see tests/library/importing/test_rights.py.
@@ -125,6 +126,13 @@ PAGES: dict[str, Need] = {
     "admin/evals_app/agent/<path:object_id>/run-suites/": f"{RUNNING} view_suite",
     "admin/evals_app/agent/<path:object_id>/talk-to-it/": f"{RUNNING} view_agent",
     "admin/evals_app/agent/<path:object_id>/duplicate/": "add_agent view_agent",
+    "admin/evals_app/agent/<path:object_id>/ready-by-topic/": TOPICS,
+    "admin/evals_app/agent/<int:pk>/topics/": {"GET": TOPICS, "POST": NOBODY},
+    "admin/evals_app/agent/<int:pk>/topics/set/": f"{TOPICS} decide_release",
+    "admin/evals_app/agent/<int:pk>/topics/file/<slug:report_kind>/": {
+        "GET": TOPICS,
+        "POST": NOBODY,
+    },
     "admin/evals_app/agent/from-address/": "add_agent",
     "admin/evals_app/agent/<int:pk>/talk/": f"{RUNNING} view_agent",
     "admin/evals_app/agent/<int:pk>/talk/live/": f"{RUNNING} view_agent",
@@ -404,6 +412,11 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/export/": {"GET": ("read", EXPORTING)},
     "api/agents/": {"GET": ("read", "view_agent")},
     "api/agents/<slug:slug>/": written("agent"),
+    "api/agents/<slug:slug>/topics/": {"GET": ("read", TOPICS)},
+    "api/agents/<slug:slug>/topics/<path:topic>/": {
+        "GET": ("read", TOPICS),
+        "POST": ("run", DECIDING),
+    },
     "api/fixtures/": {"GET": ("read", "view_fixture")},
     "api/fixtures/<slug:slug>/": written("fixture"),
     "api/providers/": {"GET": ("read", "view_provider")},

@@ -1,8 +1,11 @@
-"""May we ship? The answer about a suite, and what people decide."""
+"""May we ship? The answer about a suite or a topic, and what people decide."""
 
+from datetime import date
 from typing import ClassVar
 
 from django.db.models import QuerySet
+from django.http import Http404
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,9 +16,10 @@ from evals_app.library.shipping import (
     CannotDecideError,
     accept_failures,
     decide_shipping,
+    set_readiness,
     withdraw_acceptance,
 )
-from evals_app.models import AcceptedFailure, Run, ShipDecision, Suite
+from evals_app.models import AcceptedFailure, Agent, Run, ShipDecision, Suite
 from evals_app.reports.answers.release import (
     AcceptedFailureJson,
     ReleaseJson,
@@ -24,8 +28,16 @@ from evals_app.reports.answers.release import (
     ship_decision_json,
 )
 from evals_app.reports.answers.run_answers import Json
+from evals_app.reports.answers.topics.topic_json import (
+    AgentTopicsJson,
+    OneTopicJson,
+    TopicReadinessJson,
+    agent_topics_json,
+    one_topic_json,
+    readiness_json,
+)
 from evals_app.requests.auth import user_of
-from evals_app.requests.bodies import AcceptFailures, Nothing, Ship, read_body
+from evals_app.requests.bodies import AcceptFailures, Nothing, SetReadiness, Ship, read_body
 from evals_app.requests.endpoint import (
     Endpoint,
     ListEndpoint,
@@ -36,7 +48,9 @@ from evals_app.requests.endpoint import (
 )
 from evals_app.requests.permissions import Need, Scope
 from evals_app.runs.release import SuiteRelease, release_of
+from evals_app.runs.topics import topics_of
 
+_SEE_TOPICS = Need(Scope.READ, "evals_app.view_run", "evals_app.view_agent")
 _DECIDE = Need(Scope.RUN, "evals_app.view_run", DECIDING)
 
 
@@ -131,6 +145,56 @@ class WithdrawAcceptance(Endpoint):
         accepted = find_or_404(AcceptedFailure.objects.select_related("suite"), pk=pk)
         withdraw_acceptance(accepted, by=user_of(request))
         return Response(accepted_failure_json(accepted))
+
+
+@describe_get("agents_topics", "Ready by topic", 404)
+class TopicsOfAgent(OneEndpoint):
+    """What an agent may answer by itself: the topics of its cases, and what people said."""
+
+    needs: ClassVar = {"GET": _SEE_TOPICS}
+    answer = AgentTopicsJson
+
+    def read(self, key: str) -> Json | None:
+        agent = Agent.objects.filter(slug=key).first()
+        return None if agent is None else agent_topics_json(topics_of(agent), today=_today())
+
+
+class TopicOfAgent(Endpoint):
+    """One topic of an agent, and what people said about it."""
+
+    needs: ClassVar = {"GET": _SEE_TOPICS, "POST": _DECIDE}
+
+    @extend_schema(
+        operation_id="agents_topic",
+        summary="Is a topic ready?",
+        responses=responses(OneTopicJson, 404),
+    )
+    def get(self, request: Request, slug: str, topic: str) -> Response:
+        agent = find_or_404(Agent.objects.all(), slug=slug)
+        found = topics_of(agent).find(topic)
+        if found is None:
+            raise Http404
+        history = agent.readiness.filter(topic=topic).order_by("-pk")
+        return Response(one_topic_json(found, history, today=_today()))
+
+    @extend_schema(
+        operation_id="agents_set_topic",
+        summary="Say whether a topic is ready",
+        description="It appears beside the computed answer, and does not change it. What was said before"
+        " is kept.",
+        request=SetReadiness,
+        responses=responses(TopicReadinessJson, 404, 422, status=201),
+    )
+    def post(self, request: Request, slug: str, topic: str) -> Response:
+        body = read_body(SetReadiness, request.data)
+        agent = find_or_404(Agent.objects.all(), slug=slug)
+        known = [found.name for found in topics_of(agent).topics]
+        row = set_readiness(agent, topic, known=known, by=user_of(request), **dict(body))
+        return Response(readiness_json(row, today=_today()), status=201)
+
+
+def _today() -> date:
+    return timezone.now().date()
 
 
 def _find_release(pk: int) -> tuple[Run, SuiteRelease]:

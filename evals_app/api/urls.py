@@ -71,6 +71,8 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("suites/<slug:slug>/cases/history/", history.CaseHistory, "case-history"),
     ("agents/", views.Agents, "agents"),
     ("agents/<slug:slug>/", views.OneAgent, "agent"),
+    ("agents/<slug:slug>/topics/", release.TopicsOfAgent, "agent-topics"),
+    ("agents/<slug:slug>/topics/<path:topic>/", release.TopicOfAgent, "agent-topic"),
     ("fixtures/", views.Fixtures, "fixtures"),
     ("fixtures/<slug:slug>/", views.OneFixture, "fixture"),
     ("providers/", views.Providers, "providers"),

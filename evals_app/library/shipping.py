@@ -25,7 +25,7 @@ from fixtures_app.ground.words import near
 
 DECIDING = "evals_app.decide_release"
 MAX_CHARS = 2000  # of a reason
-_MAX_OWNER = 150
+MAX_OWNER = 150
 
 
 class CannotDecideError(CannotError):
@@ -147,8 +147,8 @@ def set_readiness(
         raise CannotDecideError("Say what the limits are.", key="note", value=note)
     _check_day(until)
     who = storable(owner.strip())
-    if len(who) > _MAX_OWNER:
-        problem = f"Write at most {_MAX_OWNER} characters."
+    if len(who) > MAX_OWNER:
+        problem = f"Write at most {MAX_OWNER} characters."
         raise CannotDecideError(problem, key="owner", value=who[:100])
     with transaction.atomic():
         readiness = TopicReadiness.objects.create(

@@ -11,9 +11,10 @@ from pydantic import Field, ValidationError
 from evals_app.engine.specs.base_spec import Name, Slug, Spec, Usd
 from evals_app.formats.reading.explain import explain
 from evals_app.formats.reading.problems import Loc, Problem, holds, keys_text, shorten, value_text
-from evals_app.library.shipping import MAX_CHARS
+from evals_app.library.shipping import MAX_CHARS, MAX_OWNER
 from evals_app.models import Agent, Suite
 from evals_app.reports.answers.run_answers import Json
+from evals_app.reports.answers.topics.topic_words import ReadinessState
 from evals_app.requests.pagination import MAX_ID
 from evals_app.requests.problems import RefusedError, error_at, refused_at, refused_data
 from evals_app.runs.regrading.start_regrade import MAX_TRIALS
@@ -194,6 +195,21 @@ class AcceptFailures(Spec):
         default=None,
         strict=False,  # JSON has no dates
         description="The last day; null: until the case passes again.",
+    )
+
+
+class SetReadiness(Spec):
+    """What a person says about an agent on a topic."""
+
+    state: ReadinessState
+    owner: str = Field(default="", max_length=MAX_OWNER)
+    note: str = Field(
+        default="", max_length=MAX_CHARS, description="Needed for `limited`: what the limits are."
+    )
+    until: date | None = Field(
+        default=None,
+        strict=False,  # JSON has no dates
+        description="The last day; null: no end.",
     )
 
 

@@ -28,7 +28,7 @@ from evals_app.reports.renderers.markdown import markdown
 from evals_app.reports.renderers.model_page import models_page
 from evals_app.reports.renderers.model_tables import model_sheets, models_markdown
 from evals_app.reports.renderers.results import Again, Results
-from evals_app.reports.renderers.rows import result_rows
+from evals_app.reports.renderers.rows import Cell, result_rows
 from evals_app.reports.words.kinds import KINDS, ComparisonKind, KindName
 from evals_app.runs.reading.model_comparison import failed_trials, model_comparison, table_json
 from evals_app.runs.reading.run_readers import (
@@ -88,11 +88,11 @@ def report_content(
     if kind == "folder":
         return _archive(folder(results))
     if kind == "xlsx":
-        return iter([_workbook(results)])
+        return iter([write_one_sheet("Results", partial(result_rows, results))])
     texts: Mapping[KindName, Callable[[Sequence[Results]], Iterator[str]]] = {
         "html": html_page,
         "markdown": markdown,
-        "csv": _csv,
+        "csv": lambda of_runs: write_csv(result_rows(of_runs)),
         "junit": junit,
         "github": github_summary,
         "gitlab": partial(code_quality, root=root),
@@ -169,21 +169,22 @@ def results_of(run: Run, *, link: Link) -> Results:
     )
 
 
-def _csv(runs: Sequence[Results]) -> Iterator[str]:
+def write_csv(rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
+    """Return a table as CSV, in pieces."""
     from evals_app.formats.tables.separated import csv_lines  # noqa: PLC0415 - loads PyYAML
 
-    texts = (["" if cell is None else str(cell) for cell in row] for row in result_rows(runs))
-    return csv_lines(texts)
+    return csv_lines(["" if cell is None else str(cell) for cell in row] for row in rows)
 
 
-def _workbook(runs: Sequence[Results]) -> bytes:
+def write_one_sheet(title: str, rows: Callable[[], Iterable[Sequence[Cell]]]) -> bytes:
+    """Return a table as a workbook; its rows are read twice."""
     from evals_app.formats.tables.workbook_writing import write_workbook  # noqa: PLC0415 - loads openpyxl
 
-    def rows() -> Iterator[list[str | float]]:
-        for row in result_rows(runs):
+    def cells() -> Iterator[list[str | float]]:
+        for row in rows():
             yield ["" if cell is None else cell for cell in row]
 
-    return write_workbook([("Results", Again(rows))])
+    return write_workbook([(title, Again(cells))])
 
 
 class _Sent(io.RawIOBase):

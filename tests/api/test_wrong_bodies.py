@@ -62,6 +62,7 @@ def known(client: Any) -> dict[str, Any]:
     post = partial(client.post, format="json")
     post(f"/api/settlements/{settlement.pk}/cancel/")  # so that another one can begin
     schedule = post("/api/schedules/", {"suites": ["greetings"]}).json()["id"]
+    Suite.objects.filter(agent__slug="shop").update(tags=["returns"])
     return {
         "runs": head.pk,
         "base": base.pk,
@@ -70,6 +71,7 @@ def known(client: Any) -> dict[str, Any]:
         "suites": "greetings",
         "cases": Case.objects.filter(suite__slug="greetings")[0].pk,
         "agents": "shop",
+        "topics": "returns",
         "fixtures": "orders",
         "providers": "proxy",
         "schedules": schedule,
@@ -106,6 +108,7 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         "POST /api/otlp/v1/traces": {"resourceSpans": [{"scopeSpans": [{"spans": [SPAN]}]}]},
         "POST /api/runs/": starting,
         "POST /api/runs/forecast/": starting,
+        "POST /api/agents/{slug}/topics/{topic}/": {"state": "ready"},
         "POST /api/runs/{id}/accepted-failures/": {"cases": ["case 1"], "reason": "x"},
         "POST /api/runs/{id}/decision/": {"shipped": True, "reason": "x"},
         "POST /api/runs/{id}/baseline/": {"is_baseline": True},

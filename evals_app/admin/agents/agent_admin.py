@@ -23,6 +23,7 @@ from evals_app.admin.agents.agent_tools import TOOL_ROWS, ToolRow
 from evals_app.admin.agents.copies import copy_agent
 from evals_app.admin.agents.playground import TALKING
 from evals_app.admin.agents.starting_cards import cards, starting_values
+from evals_app.admin.agents.topics_page import SEEING_TOPICS
 from evals_app.admin.history.trends import MAX_SUITES, suites_of, trend_of
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.lines import TextLines
@@ -292,7 +293,7 @@ class AgentAdmin(Duplicating, Editor):
     ]
 
     change_form_outer_before_template = "admin/evals_app/agents/suites.html"
-    actions_detail = ["talk_to_it", "run_its_suites", "duplicate"]
+    actions_detail = ["talk_to_it", "run_its_suites", "ready_by_topic", "duplicate"]
 
     has_copy_permission = requires("evals_app.add_agent", "evals_app.view_agent")
     make_copy = staticmethod(copy_agent)
@@ -324,6 +325,17 @@ class AgentAdmin(Duplicating, Editor):
             messages.warning(request, "No suite tests this agent.")
             return redirect("admin:evals_app_agent_change", agent.pk)
         return redirect(run_suites_url(suites))
+
+    has_topics_permission = requires(*SEEING_TOPICS)
+
+    @action(
+        description="Ready by topic",
+        icon="checklist",
+        url_path="ready-by-topic",
+        permissions=["topics"],
+    )
+    def ready_by_topic(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return redirect("admin:evals_app_agent_topics", object_id)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any

@@ -1,12 +1,12 @@
 """Ready by topic, in words: the same on the page, in files, and in the command."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Literal
 
-from evals_app.engine.verdicts.release_check import ComparedJudge
+from evals_app.engine.statistics.trust import Standing
 from evals_app.engine.verdicts.topic_check import SuiteReason, TopicCases, TopicCheck
-from evals_app.reports.answers.agreement import agreement_in_short
+from evals_app.reports.answers.agreement import NOT_COMPARED
 from evals_app.reports.answers.release import ANSWERS, ReasonWords, reason_words
 from evals_app.reports.answers.run_answers import Json
 from evals_app.reports.words.figures import UNKNOWN, count_text, whole_interval
@@ -67,18 +67,36 @@ def passed_detail(cases: TopicCases) -> str:
     return ", ".join(filter(None, parts))
 
 
-def judge_text(judge: ComparedJudge | None) -> str:
+def cases_of(topic: Json) -> TopicCases:
+    """Return the cases of a topic that REST describes."""
+    failed = topic["decided"] - topic["passed"]
+    rest = (topic[key] for key in ("measured", "not_graded", "not_run"))
+    return TopicCases(topic["passed"], failed, *rest)
+
+
+def judge_text(judge: Json | None) -> str:
     """Write whether the judge may be trusted: `Trusted: agrees with people in 29 of 30`."""
     if judge is None:
         return "No judge decides"
-    return f"{judge_word(judge)}: {agreement_in_short(judge.agreement)}"
+    standing = Standing(judge["standing"])
+    word = "Trusted" if standing.is_trusted else "Not known"
+    word = "Not trusted" if standing.is_distrusted else word
+    labels = judge["labels"]
+    agrees = f"agrees with people in {judge['agreed']:,} of {labels:,}" if labels else NOT_COMPARED
+    return f"{word}: {agrees}"
 
 
-def judge_word(judge: ComparedJudge) -> str:
-    """Return whether a judge may be trusted, in a word or two."""
-    if judge.standing.is_trusted:
-        return "Trusted"
-    return "Not trusted" if judge.standing.is_distrusted else "Not known"
+def state_text(readiness: Json | None) -> str:
+    """Write what a person said, and whether it is over."""
+    if readiness is None:
+        return NOT_SET
+    return f"{STATES[readiness['state']]}{' (over)' if readiness['is_over'] else ''}"
+
+
+def last_runs_text(runs: Sequence[Json]) -> str:
+    """Write how many cases passed in each of the last runs, the oldest first: `17 of 20, 18 of 20`."""
+    told = (passed_text(TopicCases(run["passed"], run["decided"] - run["passed"])) for run in runs)
+    return ", ".join(told)
 
 
 def summary_text(topics: Json) -> str:

@@ -1,0 +1,1 @@
+"""Ready by topic as files: Markdown, and a table."""
