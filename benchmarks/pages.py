@@ -32,7 +32,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from evals_app.engine.statistics.rates import percentile
-from evals_app.models import ApiToken, Case, Execution, Run, Suite, Yardstick
+from evals_app.models import Agent, ApiToken, Case, Execution, Run, Suite, Yardstick
 from evals_app.runs.judges.calibration import most_compared
 
 MAX_MS = 300.0
@@ -157,6 +157,9 @@ def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
     yield Page("suite, worth a look", [_notable(suite) for suite in some])
     yield Page("suite, worth a look, the largest", [_notable(suite) for suite in many[:3]])
     yield from _case_lists(many[0])
+    agents = Agent.objects.annotate(many=models.Count("suites__cases")).order_by("-many")[:3]
+    topics = [reverse("admin:evals_app_agent_topics", args=[agent.pk]) for agent in agents]
+    yield Page("topics of an agent, the largest", topics)
     cases = reverse("admin:evals_app_case_changelist")
     yield Page("cases", [cases, *(f"{cases}?{urlencode({'q': text})}" for text in SEARCHED)])
     some = _sample(Case.objects.all(), rng)

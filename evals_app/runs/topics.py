@@ -5,13 +5,14 @@ check of each suite, about its enabled cases with the tag alone.
 """
 
 import hashlib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from django.db.models import F, Max, Q, Window
-from django.db.models.functions import RowNumber
+from django.db.models import F, Max, Q, TextField, Window
+from django.db.models.functions import Cast, RowNumber
 
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.agreement import Agreement
@@ -130,32 +131,29 @@ def _last_readiness(agent: Agent) -> dict[str, TopicReadiness]:
 class TaggedCases:
     """The topics of each enabled case of a suite by its name, and the cases of each topic.
 
-    `digest` is the same for the same content.
+    `cases` are names, each with its tags as JSON. `digest` is the same for the same content.
     """
 
-    def __init__(self, of_suite: Iterable[str], cases: Iterable[tuple[str, list[str]]]) -> None:
-        common, digest = list(of_suite), hashlib.sha256()
-        digest.update(repr(common).encode())
-        known: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self.topics_of: dict[str, tuple[str, ...]] = {}
-        counted: Counter[tuple[str, ...]] = Counter()
-        for name, own in cases:
-            tags = tuple(own)
-            topics = known.setdefault(tags, tuple(dict.fromkeys([*tags, *common])))
-            self.topics_of[name] = topics
-            counted[topics] += 1
-            digest.update(repr((name, tags)).encode())
-        self.digest = digest.digest()
+    def __init__(self, of_suite: Iterable[str], cases: Sequence[tuple[str, str]]) -> None:
+        common = list(of_suite)
+        known = {
+            text: tuple(dict.fromkeys([*json.loads(text), *common]))
+            for text in {text for _, text in cases}
+        }
+        self.topics_of = {name: known[text] for name, text in cases}
         self.topics: Counter[str] = Counter()  # how many cases each has
-        for topics, count in counted.items():
+        for topics, count in Counter(self.topics_of.values()).items():
             self.topics.update(dict.fromkeys(topics, count))
+        self.digest = hashlib.sha256(json.dumps([common, cases]).encode()).digest()
 
 
 def _tagged_cases(suites: Sequence[Suite]) -> dict[int, TaggedCases]:
     """Return the cases of suites by their topics."""
-    cases: dict[int, list[tuple[str, list[str]]]] = {suite.pk: [] for suite in suites}
-    rows = Case.objects.filter(suite__in=cases, enabled=True).order_by("suite", "name")
-    for suite, name, tags in rows.values_list("suite", "name", "tags"):
+    cases: dict[int, list[tuple[str, str]]] = {suite.pk: [] for suite in suites}
+    # Many cases have the same tags, so their text is read once.
+    as_text = Cast("tags", TextField())
+    rows = Case.objects.filter(suite__in=cases, enabled=True).order_by("suite", "position", "pk")
+    for suite, name, tags in rows.annotate(as_text=as_text).values_list("suite", "name", "as_text"):
         cases[suite].append((name, tags))
     return {suite.pk: TaggedCases(suite.tags, cases[suite.pk]) for suite in suites}
 
