@@ -6,11 +6,9 @@ from itertools import product
 from typing import Any
 
 from evals_app.engine.statistics.comparison import MAX_RUNS
-from evals_app.formats.snapshots.results_file import ResultsFile
 from evals_app.management import usage_error
 from evals_app.management.run_options import read_baseline
 from evals_app.models import Agent, Run, Suite
-from evals_app.runs.reading.baselines import Baseline
 from evals_app.runs.starting.select import RunPart, Variant, nothing_chosen
 from fixtures_app.ground.words import near
 
@@ -53,20 +51,9 @@ def choose(options: dict[str, Any]) -> SuiteChoice:
             "all_trials": options["all_trials"],
             "concurrency": options["concurrency"],
             "max_cost_usd": options["max_cost"],
-            "baseline": _baseline_of(chosen, options),
+            "baseline": read_baseline(options["baseline"], suites=[suite.slug for suite in chosen]),
         },
     )
-
-
-def _baseline_of(suites: Sequence[Suite], options: dict[str, Any]) -> Baseline | None:
-    """Return what to compare with; a file must have at least one of the suites."""
-    baseline = read_baseline(options["baseline"])
-    if isinstance(baseline, ResultsFile) and not {s.slug for s in suites} & set(baseline.suites):
-        raise usage_error(
-            f"--baseline: {baseline.name} has none of these suites. It has:"
-            f" {', '.join(baseline.suites)}."
-        )
-    return baseline
 
 
 def _variants(agents: Sequence[str], models: Sequence[str]) -> list[Variant]:

@@ -82,11 +82,13 @@ def run_or_file(text: str, *, others: str) -> int | Path:
         raise ArgumentTypeError(problem) from None
 
 
-def read_baseline(chosen: "Baseline | Path | None") -> "Baseline | None":
+def read_baseline(
+    chosen: "Baseline | Path | None", *, suites: Sequence[str] = ()
+) -> "Baseline | None":
     """Return a baseline as `start_run` takes it, with the content of its file.
 
     Raises:
-        CommandError: the file cannot be read, or has no results.
+        CommandError: the file cannot be read, has no results, or none of the suites with these slugs.
     """
     if not isinstance(chosen, Path):
         return chosen
@@ -96,11 +98,15 @@ def read_baseline(chosen: "Baseline | Path | None") -> "Baseline | None":
     )
 
     try:
-        return read_results(chosen.name, chosen.read_bytes())
+        file = read_results(chosen.name, chosen.read_bytes())
     except OSError as error:
         raise usage_error(f"--baseline: {chosen} cannot be read: {error.strerror}.") from error
     except CannotReadResultsError as error:
         raise usage_error(f"--baseline: {error}") from error
+    if suites and not set(suites) & set(file.suites):
+        known = ", ".join(file.suites)
+        raise usage_error(f"--baseline: {file.name} has none of these suites. It has: {known}.")
+    return file
 
 
 def paths_of(suites: Sequence[str]) -> list[str]:

@@ -65,6 +65,7 @@ def test_the_demo_says_so_when_an_example_ends_otherwise(
     assert "should have passed, but it errored" in done.stdout
 
 
+@pytest.mark.slow
 def test_serve_answers_and_has_a_worker_until_it_is_shown_to_stop(
     child_environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -112,7 +112,8 @@ def test_several_suites_share_one_document(
     assert [run["run"]["suite"] for run in document["runs"]] == ["greetings", "farewells"]
     assert document["total"]["verdict"] == "failed"
     assert document["total"]["counts"]["total"] == 2
-    assert done.stdout.splitlines()[-1].startswith("Failed in total: 2 runs (1 passed, 1 failed)")
+    assert "\nFailed in total: 2 runs (1 passed, 1 failed)" in done.stdout
+    assert "/run/models/?group=" in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
