@@ -38,6 +38,7 @@ def test_no_two_answers_have_one_name_in_the_schema() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
+@pytest.mark.slow
 def test_the_schema_is_openapi_3_without_a_warning() -> None:
     call_command("spectacular", "--validate", "--fail-on-warn", stdout=StringIO())
 
