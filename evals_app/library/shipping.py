@@ -112,7 +112,7 @@ def withdraw_acceptance(accepted: AcceptedFailure, *, by: User) -> None:
     open_ones = AcceptedFailure.objects.filter(pk=accepted.pk, withdrawn_at=None)
     with transaction.atomic():
         if open_ones.update(withdrawn_at=Now()):
-            note = f"It is no longer accepted that “{accepted.case}” fails."
+            note = f"“{accepted.case}” may no longer fail."
             note_edit(accepted.suite, user=by, note=note)
 
 

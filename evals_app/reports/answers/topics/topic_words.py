@@ -95,8 +95,10 @@ def state_text(readiness: Json | None) -> str:
 
 def last_runs_text(runs: Sequence[Json]) -> str:
     """Write how many cases passed in each of the last runs, the oldest first: `17 of 20, 18 of 20`."""
-    told = (passed_text(TopicCases(run["passed"], run["decided"] - run["passed"])) for run in runs)
-    return ", ".join(told)
+    shares = (
+        passed_text(TopicCases(run["passed"], run["decided"] - run["passed"])) for run in runs
+    )
+    return ", ".join(shares)
 
 
 def summary_text(topics: Json) -> str:
