@@ -189,6 +189,62 @@ class Migration(migrations.Migration):
             ],
             options={
                 "permissions": [("review_execution", "Can review executions")],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("status", "running")),
+                        fields=["lease_token"],
+                        name="execution_leased",
+                    ),
+                    models.Index(fields=["case", "-id"], name="execution_by_case"),
+                    models.Index(fields=["verdict", "-id"], name="execution_newest_by_verdict"),
+                    models.Index(
+                        condition=models.Q(("cause", ""), _negated=True),
+                        fields=["cause", "-id"],
+                        name="execution_newest_by_cause",
+                    ),
+                    models.Index(fields=["status", "-id"], name="execution_newest_by_status"),
+                    models.Index(
+                        condition=models.Q(("source__isnull", False)),
+                        fields=["source", "-id"],
+                        name="execution_graded_again",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("status", "finished"), models.Q(("verdict", ""), _negated=True)
+                            ),
+                            models.Q(
+                                models.Q(("status", "finished"), _negated=True), ("verdict", "")
+                            ),
+                            _connector="OR",
+                        ),
+                        name="execution_verdict_when_finished",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("cause", ""), ("verdict__in", ["", "passed", "measured"])),
+                            models.Q(
+                                ("verdict__in", ["failed", "errored"]),
+                                models.Q(("cause", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="execution_cause_when_not_passed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("lease_token__isnull", False), ("status", "running")),
+                            models.Q(
+                                models.Q(("status", "running"), _negated=True),
+                                ("lease_token__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="execution_leased_while_running",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -554,6 +610,18 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("score__isnull", True),
+                            models.Q(("score__gte", 0), ("score__lte", 1)),
+                            _connector="OR",
+                        ),
+                        name="grade_score_between_0_and_1",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="PasswordLink",
@@ -804,6 +872,70 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["suite_slug", "-id"], name="run_by_suite"),
+                    models.Index(fields=["status", "-id"], name="run_by_status"),
+                    models.Index(fields=["verdict", "-id"], name="run_by_verdict"),
+                    models.Index(fields=["is_whole", "-id"], name="run_by_is_whole"),
+                    models.Index(
+                        condition=models.Q(("grades_of__isnull", False)),
+                        fields=["grades_of", "-id"],
+                        name="run_grading_again",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status__in", ["queued", "running"])),
+                        fields=["id"],
+                        name="run_open",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "total",
+                                django.db.models.expressions.CombinedExpression(
+                                    django.db.models.expressions.CombinedExpression(
+                                        django.db.models.expressions.CombinedExpression(
+                                            django.db.models.expressions.CombinedExpression(
+                                                django.db.models.expressions.CombinedExpression(
+                                                    django.db.models.expressions.CombinedExpression(
+                                                        models.F("passed"), "+", models.F("failed")
+                                                    ),
+                                                    "+",
+                                                    models.F("errored"),
+                                                ),
+                                                "+",
+                                                models.F("measured"),
+                                            ),
+                                            "+",
+                                            models.F("skipped"),
+                                        ),
+                                        "+",
+                                        models.F("cancelled"),
+                                    ),
+                                    "+",
+                                    models.F("not_run"),
+                                ),
+                            )
+                        ),
+                        name="run_counters_add_up",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("status__in", ["preparing", "queued", "running"]), ("verdict", "")
+                            ),
+                            models.Q(
+                                ("status__in", ["finished", "cancelled"]),
+                                models.Q(("verdict", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="run_verdict_when_ended",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ReviewTask",
@@ -937,6 +1069,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["name", "-run"], name="case_result_by_name"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("run", "position"), name="case_result_unique"),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Settlement",
@@ -1012,6 +1152,24 @@ class Migration(migrations.Migration):
             ],
             options={
                 "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("status", "running")),
+                        fields=("base", "head"),
+                        name="settlement_running_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("finished_at__isnull", True), ("status", "running")),
+                            models.Q(
+                                models.Q(("status", "running"), _negated=True),
+                                ("finished_at__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="settlement_ends_at_some_time",
+                    ),
+                ],
             },
         ),
         migrations.AddField(
@@ -1054,6 +1212,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("snapshot", "position"), name="snapshot_case_unique"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Spending",
@@ -1112,6 +1277,21 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "spending",
                 "default_permissions": (),
+                "indexes": [
+                    models.Index(
+                        fields=["day", "person", "spent_usd", "unsettled_usd"],
+                        name="spending_by_day",
+                    ),
+                    models.Index(
+                        fields=["person", "day", "spent_usd", "unsettled_usd"],
+                        name="spending_by_person",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("run", "day", "role", "model"), name="spending_unique"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1321,6 +1501,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["name"], name="suite_by_name"),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Schedule",
@@ -1394,6 +1579,15 @@ class Migration(migrations.Migration):
                 ),
                 ("suites", models.ManyToManyField(related_name="schedules", to="evals_app.suite")),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("next_at__isnull", False)),
+                        fields=["next_at"],
+                        name="schedule_due",
+                    ),
+                ],
+            },
         ),
         migrations.AddField(
             model_name="run",
@@ -1446,6 +1640,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(
+                        models.F("person"),
+                        django.db.models.functions.comparison.Coalesce("suite", 0),
+                        name="mail_wish_unique",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1501,6 +1702,16 @@ class Migration(migrations.Migration):
             ],
             options={
                 "default_permissions": (),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "due")), fields=["id"], name="due_run_waiting"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("schedule", "suite", "due_at"), name="due_run_unique"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1566,6 +1777,32 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["suite", "position"], name="case_by_position"),
+                    models.Index(
+                        condition=models.Q(("staged", ""), _negated=True),
+                        fields=["staged"],
+                        name="case_staged",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("suite", "name"), name="case_name_unique_in_suite"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("staged", ""), ("suite__isnull", False)),
+                            models.Q(
+                                models.Q(("suite__isnull", True)),
+                                models.Q(("staged", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="case_is_staged_or_in_a_suite",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Trace",
@@ -1609,6 +1846,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("trace", "span_id"), name="trace_span_unique"),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Turn",
@@ -1647,6 +1889,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["case", "position"], name="turn_by_position"),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Assertion",
@@ -1721,6 +1968,34 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("case__isnull", True),
+                                ("suite__isnull", False),
+                                ("turn__isnull", True),
+                            ),
+                            models.Q(
+                                ("case__isnull", False),
+                                ("suite__isnull", True),
+                                ("turn__isnull", True),
+                            ),
+                            models.Q(
+                                ("case__isnull", True),
+                                ("suite__isnull", True),
+                                ("turn__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="assertion_has_one_owner",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("weight__gte", 0)), name="assertion_weight_not_negative"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Webhook",
@@ -1837,6 +2112,22 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "deliveries",
                 "default_permissions": (),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "waiting")),
+                        fields=["next_at"],
+                        name="delivery_due",
+                    ),
+                    models.Index(fields=["webhook", "-id"], name="delivery_by_webhook"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("webhook__isnull", True), ("person__isnull", True), _connector="XOR"
+                        ),
+                        name="delivery_has_one_receiver",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1971,6 +2262,26 @@ class Migration(migrations.Migration):
             ],
             options={
                 "default_permissions": (),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(
+                            ("withdrawn_at__isnull", True), ("yardstick__isnull", False)
+                        ),
+                        fields=["yardstick", "id"],
+                        name="review_by_yardstick",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("grade__isnull", False), ("kind", "verdict")),
+                            models.Q(("grade__isnull", True), ("kind", "not_the_agent")),
+                            ("kind", "comment"),
+                            _connector="OR",
+                        ),
+                        name="review_of_a_grade_or_an_execution",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -2156,47 +2467,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="execution",
-            index=models.Index(
-                condition=models.Q(("status", "running")),
-                fields=["lease_token"],
-                name="execution_leased",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="execution",
             index=models.Index(fields=["run", "verdict", "position"], name="execution_by_verdict"),
         ),
         migrations.AddIndex(
             model_name="execution",
             index=models.Index(fields=["run", "position", "trial"], name="execution_by_position"),
-        ),
-        migrations.AddIndex(
-            model_name="execution",
-            index=models.Index(fields=["case", "-id"], name="execution_by_case"),
-        ),
-        migrations.AddIndex(
-            model_name="execution",
-            index=models.Index(fields=["verdict", "-id"], name="execution_newest_by_verdict"),
-        ),
-        migrations.AddIndex(
-            model_name="execution",
-            index=models.Index(
-                condition=models.Q(("cause", ""), _negated=True),
-                fields=["cause", "-id"],
-                name="execution_newest_by_cause",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="execution",
-            index=models.Index(fields=["status", "-id"], name="execution_newest_by_status"),
-        ),
-        migrations.AddIndex(
-            model_name="execution",
-            index=models.Index(
-                condition=models.Q(("source__isnull", False)),
-                fields=["source", "-id"],
-                name="execution_graded_again",
-            ),
         ),
         migrations.AddConstraint(
             model_name="execution",
@@ -2204,334 +2479,12 @@ class Migration(migrations.Migration):
                 fields=("run", "case", "trial"), name="execution_unique"
             ),
         ),
-        migrations.AddConstraint(
-            model_name="execution",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("status", "finished"), models.Q(("verdict", ""), _negated=True)),
-                    models.Q(models.Q(("status", "finished"), _negated=True), ("verdict", "")),
-                    _connector="OR",
-                ),
-                name="execution_verdict_when_finished",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="execution",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("cause", ""), ("verdict__in", ["", "passed", "measured"])),
-                    models.Q(
-                        ("verdict__in", ["failed", "errored"]),
-                        models.Q(("cause", ""), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="execution_cause_when_not_passed",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="execution",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("lease_token__isnull", False), ("status", "running")),
-                    models.Q(
-                        models.Q(("status", "running"), _negated=True),
-                        ("lease_token__isnull", True),
-                    ),
-                    _connector="OR",
-                ),
-                name="execution_leased_while_running",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="caseresult",
-            index=models.Index(fields=["name", "-run"], name="case_result_by_name"),
-        ),
-        migrations.AddConstraint(
-            model_name="caseresult",
-            constraint=models.UniqueConstraint(
-                fields=("run", "position"), name="case_result_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="settlement",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status", "running")),
-                fields=("base", "head"),
-                name="settlement_running_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="settlement",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("finished_at__isnull", True), ("status", "running")),
-                    models.Q(
-                        models.Q(("status", "running"), _negated=True),
-                        ("finished_at__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="settlement_ends_at_some_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="snapshotcase",
-            constraint=models.UniqueConstraint(
-                fields=("snapshot", "position"), name="snapshot_case_unique"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="spending",
-            index=models.Index(
-                fields=["day", "person", "spent_usd", "unsettled_usd"], name="spending_by_day"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="spending",
-            index=models.Index(
-                fields=["person", "day", "spent_usd", "unsettled_usd"], name="spending_by_person"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="spending",
-            constraint=models.UniqueConstraint(
-                fields=("run", "day", "role", "model"), name="spending_unique"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="suite",
-            index=models.Index(fields=["name"], name="suite_by_name"),
-        ),
-        migrations.AddIndex(
-            model_name="schedule",
-            index=models.Index(
-                condition=models.Q(("next_at__isnull", False)),
-                fields=["next_at"],
-                name="schedule_due",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(fields=["suite_slug", "-id"], name="run_by_suite"),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(fields=["status", "-id"], name="run_by_status"),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(fields=["verdict", "-id"], name="run_by_verdict"),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(fields=["is_whole", "-id"], name="run_by_is_whole"),
-        ),
         migrations.AddIndex(
             model_name="run",
             index=models.Index(
                 condition=models.Q(("is_whole", True)),
                 fields=["suite", "-id"],
                 name="run_whole_of_suite",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(
-                condition=models.Q(("grades_of__isnull", False)),
-                fields=["grades_of", "-id"],
-                name="run_grading_again",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(
-                condition=models.Q(("status__in", ["queued", "running"])),
-                fields=["id"],
-                name="run_open",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "total",
-                        django.db.models.expressions.CombinedExpression(
-                            django.db.models.expressions.CombinedExpression(
-                                django.db.models.expressions.CombinedExpression(
-                                    django.db.models.expressions.CombinedExpression(
-                                        django.db.models.expressions.CombinedExpression(
-                                            django.db.models.expressions.CombinedExpression(
-                                                models.F("passed"), "+", models.F("failed")
-                                            ),
-                                            "+",
-                                            models.F("errored"),
-                                        ),
-                                        "+",
-                                        models.F("measured"),
-                                    ),
-                                    "+",
-                                    models.F("skipped"),
-                                ),
-                                "+",
-                                models.F("cancelled"),
-                            ),
-                            "+",
-                            models.F("not_run"),
-                        ),
-                    )
-                ),
-                name="run_counters_add_up",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("status__in", ["preparing", "queued", "running"]), ("verdict", "")),
-                    models.Q(
-                        ("status__in", ["finished", "cancelled"]),
-                        models.Q(("verdict", ""), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="run_verdict_when_ended",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="mailwish",
-            constraint=models.UniqueConstraint(
-                models.F("person"),
-                django.db.models.functions.comparison.Coalesce("suite", 0),
-                name="mail_wish_unique",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="duerun",
-            index=models.Index(
-                condition=models.Q(("state", "due")), fields=["id"], name="due_run_waiting"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="duerun",
-            constraint=models.UniqueConstraint(
-                fields=("schedule", "suite", "due_at"), name="due_run_unique"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="case",
-            index=models.Index(fields=["suite", "position"], name="case_by_position"),
-        ),
-        migrations.AddIndex(
-            model_name="case",
-            index=models.Index(
-                condition=models.Q(("staged", ""), _negated=True),
-                fields=["staged"],
-                name="case_staged",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="case",
-            constraint=models.UniqueConstraint(
-                fields=("suite", "name"), name="case_name_unique_in_suite"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="case",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("staged", ""), ("suite__isnull", False)),
-                    models.Q(
-                        models.Q(("suite__isnull", True)), models.Q(("staged", ""), _negated=True)
-                    ),
-                    _connector="OR",
-                ),
-                name="case_is_staged_or_in_a_suite",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tracespan",
-            constraint=models.UniqueConstraint(
-                fields=("trace", "span_id"), name="trace_span_unique"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="turn",
-            index=models.Index(fields=["case", "position"], name="turn_by_position"),
-        ),
-        migrations.AddConstraint(
-            model_name="assertion",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("case__isnull", True), ("suite__isnull", False), ("turn__isnull", True)
-                    ),
-                    models.Q(
-                        ("case__isnull", False), ("suite__isnull", True), ("turn__isnull", True)
-                    ),
-                    models.Q(
-                        ("case__isnull", True), ("suite__isnull", True), ("turn__isnull", False)
-                    ),
-                    _connector="OR",
-                ),
-                name="assertion_has_one_owner",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="assertion",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("weight__gte", 0)), name="assertion_weight_not_negative"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("state", "waiting")), fields=["next_at"], name="delivery_due"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(fields=["webhook", "-id"], name="delivery_by_webhook"),
-        ),
-        migrations.AddConstraint(
-            model_name="delivery",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("webhook__isnull", True), ("person__isnull", True), _connector="XOR"
-                ),
-                name="delivery_has_one_receiver",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="review",
-            index=models.Index(
-                condition=models.Q(("withdrawn_at__isnull", True), ("yardstick__isnull", False)),
-                fields=["yardstick", "id"],
-                name="review_by_yardstick",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="review",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("grade__isnull", False), ("kind", "verdict")),
-                    models.Q(("grade__isnull", True), ("kind", "not_the_agent")),
-                    ("kind", "comment"),
-                    _connector="OR",
-                ),
-                name="review_of_a_grade_or_an_execution",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="graderesult",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("score__isnull", True),
-                    models.Q(("score__gte", 0), ("score__lte", 1)),
-                    _connector="OR",
-                ),
-                name="grade_score_between_0_and_1",
             ),
         ),
     ]
