@@ -1,11 +1,11 @@
 """The icons, badges and buttons of all pages, as template tags."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from django import template
 from django.forms.utils import flatatt
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 register = template.Library()
@@ -25,6 +25,27 @@ def icon_span(name: str, css: str = "") -> SafeString:
 def badge_span(tone: str, word: str, *, icon: str) -> SafeString:
     """Return a state as an icon and a word, so that it never depends on colour alone."""
     return format_html('<span class="badge tone-{}">{}{}</span>', tone, icon_span(icon), word)
+
+
+@register.simple_tag(name="verdict")
+def verdict_span(tone: str, word: str) -> SafeString:
+    """Return a verdict as a mark and a word; the mark differs in shape, not only in colour."""
+    return format_html('<span class="ew-verdict is-{}">{}</span>', tone, word)
+
+
+@register.simple_tag(name="dots")
+def dot_row(tones: Iterable[str], label: str) -> SafeString:
+    """Return a row of marks, such as the trials of a case; `label` says the same in words."""
+    marks = format_html_join("", '<i class="ew-dot is-{}"></i>', ((tone,) for tone in tones))
+    return format_html('<span class="ew-dots" role="img" aria-label="{}">{}</span>', label, marks)
+
+
+@register.simple_tag(name="bar")
+def segment_bar(parts: Iterable[tuple[str, int]], label: str) -> SafeString:
+    """Return one bar of parts with their tones and counts; `label` says the counts in words."""
+    pieces = ((tone, number) for tone, number in parts if number)
+    marks = format_html_join("", '<i class="is-{}" style="--n: {}"></i>', pieces)
+    return format_html('<div class="ew-bar" role="img" aria-label="{}">{}</div>', label, marks)
 
 
 @register.simple_tag

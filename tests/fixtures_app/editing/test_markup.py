@@ -30,6 +30,18 @@ def render(source: str, **context: object) -> str:
                 "&lt;b&gt;</span>"
             ),
         ),
+        ('{% verdict "bad" text %}', '<span class="ew-verdict is-bad">&lt;b&gt;</span>'),
+        (
+            '{% dots tones "1 of 2 passed" %}',
+            (
+                '<span class="ew-dots" role="img" aria-label="1 of 2 passed">'
+                '<i class="ew-dot is-good"></i><i class="ew-dot is-bad"></i></span>'
+            ),
+        ),
+        (
+            '{% bar parts "3 passed, none failed" %}',
+            '<div class="ew-bar" role="img" aria-label="3 passed, none failed"><i class="is-good" style="--n: 3"></i></div>',
+        ),
         ('{% button "Show" %}', '<button class="review-button" type="submit">Show</button>'),
         (
             '{% button text icon="send" kind="primary" aria_describedby=text formnovalidate=True %}',
@@ -46,7 +58,9 @@ def render(source: str, **context: object) -> str:
     ],
 )
 def test_a_tag_writes_its_markup_and_escapes_what_it_is_given(source: str, expected: str) -> None:
-    assert render(source, text="<b>", address="/?a=1&b=2") == expected
+    context = {"tones": ["good", "bad"], "parts": [("good", 3), ("bad", 0)]}
+
+    assert render(source, text="<b>", address="/?a=1&b=2", **context) == expected
 
 
 def test_buttons_find_the_address_of_a_view() -> None:
