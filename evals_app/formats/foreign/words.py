@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from evals_app.formats.foreign.chats import is_chat, is_conversation
@@ -105,6 +106,7 @@ CONVERSATIONS = ("turns", "conversation", "conversations", "dialogue", "dialog")
 MESSAGES = ("messages", "chat", *CONVERSATIONS)
 
 
+@lru_cache(maxsize=4096)  # the same keys are in each of many records
 def plain(word: str) -> str:
     """Normalize the case and punctuation of a word: `maxTime_(ms)` is max time ms."""
     return _SEPARATORS.sub(" ", _HUMP.sub(" ", word)).strip().casefold()

@@ -27,6 +27,7 @@ _MEANS_CHARS = 200
 _TEXTS = "Write a text, or a list of texts."
 # What people type in several ways, such as the apostrophe of `it's`.
 _VARIANTS = {"'": "['\u2018\u2019]", '"': '["\u201c\u201d\u201e]', "-": "[-\u2010-\u2015]"}
+_TYPED = str.maketrans({chr(n): re.escape(chr(n)) for n in range(128)} | _VARIANTS | {" ": r"\s+"})
 _LETTER = r"\p{L}\p{M}\p{N}_"
 # Scripts that put no space between words.
 _NO_SPACES = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
@@ -160,5 +161,4 @@ def _edge(character: str) -> str:
 
 def _typing_pattern(text: str) -> str:
     """Return the pattern of a text, however its spaces, quotes and dashes are typed."""
-    pattern = "".join(_VARIANTS.get(sign, re.escape(sign)) for sign in text)
-    return pattern.replace(r"\ ", r"\s+")
+    return text.translate(_TYPED)
