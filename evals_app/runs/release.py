@@ -4,10 +4,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from evals_app.engine.record.trial import Verdict
@@ -27,6 +26,7 @@ from evals_app.engine.verdicts.release_check import (
 from evals_app.models import (
     AcceptedFailure,
     CaseResult,
+    Execution,
     GradeResult,
     Review,
     Run,
@@ -43,8 +43,9 @@ from evals_app.reports.answers.release import (
     release_json,
 )
 from evals_app.reports.answers.run_answers import Json
+from evals_app.runs.ground.remembered import Remembered
 from evals_app.runs.judges.calibration import agreements
-from evals_app.runs.reading.outcomes import case_outcomes, outcomes_of
+from evals_app.runs.reading.outcomes import case_outcomes, outcomes_of, parts_that_fit
 from evals_app.runs.reading.suite_verdict import telling_runs
 from evals_app.runs.reviews.decisions import UndecidableError, outcomes_with_people
 from fixtures_app.ground.quoting import cut_middle
@@ -92,12 +93,29 @@ def release_of(
     run, released = run or _last_run(suite), released or suite.baseline
     if run is None:
         return SuiteRelease(suite, run, released, check_open(ReasonKind.NEVER_RUN))
-    candidate = Candidate(suite, run, released)
-    accepted = accepted_failures([candidate])
-    check = _check(candidate, accepted)
-    decision = ShipDecision.objects.filter(run=run).order_by("-pk").first()
-    scripted = replace(check, is_scripted=run.is_scripted)
-    return SuiteRelease(suite, run, released, scripted, decision, accepted.get(suite.pk, ()))
+    return releases_of([Candidate(suite, run, released)])[suite.pk]
+
+
+def releases_of(candidates: Sequence["Candidate"]) -> dict[int, SuiteRelease]:
+    """Answer about several suites, by suite, in a number of queries that does not grow with them."""
+    if not candidates:
+        return {}
+    accepted = accepted_failures(candidates)
+    checks = _checks([of for of in candidates if not of.run.is_open], accepted)
+    rows = ShipDecision.objects.filter(run__in=[of.run.pk for of in candidates]).order_by("pk")
+    decisions = {row.run_id: row for row in rows}  # the newest of each run
+    running = check_open(ReasonKind.RUNNING)
+    return {
+        suite.pk: SuiteRelease(
+            suite,
+            run,
+            released,
+            replace(checks.get(suite.pk, running), is_scripted=run.is_scripted),
+            decisions.get(run.pk),
+            accepted.get(suite.pk, ()),
+        )
+        for suite, run, released in candidates
+    }
 
 
 def decision_on(run: Run) -> str:
@@ -128,19 +146,6 @@ class Candidate(NamedTuple):
         """The run to compare with; None if there is none, or if it is the run itself."""
         is_released = self.released is not None and self.released.pk == self.run.pk
         return None if is_released else self.released
-
-
-def _check(candidate: Candidate, accepted: Mapping[int, Sequence[AcceptedFailure]]) -> ReleaseCheck:
-    suite, run, _ = candidate
-    if run.is_open:
-        return check_open(ReasonKind.RUNNING)
-    beside = facts_beside_cases([candidate], accepted)[suite.pk]._replace(
-        gates=_gates(run),
-        allowed_worse=suite.max_regressions or 0,
-        judges=tuple(_judges(run, least=suite.min_judge_agreement)),
-    )
-    base = None if candidate.base is None else EndedRun.of(candidate.base)
-    return _check_cases(EndedRun.of(run), base, beside)
 
 
 class EndedRun(NamedTuple):
@@ -183,7 +188,7 @@ def facts_beside_cases(
 
     `accepted` has the failures that people accepted, by suite.
     """
-    found = _findings(candidates)
+    found, ran = _findings(candidates), _cases_run([of.run for of in candidates])
     return {
         suite.pk: FactsBesideCases(
             all_must_pass=suite.run_rule == Suite.RunRule.ALL_CASES,
@@ -192,7 +197,7 @@ def facts_beside_cases(
                 (row.case, Acceptance(row.reason, row.by_name, row.until))
                 for row in accepted.get(suite.pk, ())
             ),
-            obstacles=tuple(_obstacles(run)),
+            obstacles=tuple(_obstacles(run, ran=ran.get(run.pk, 0))),
             is_released=released is not None and released.pk == run.pk,
             beside=tuple(_notes(suite, run)),
         )
@@ -200,11 +205,52 @@ def facts_beside_cases(
     }
 
 
-@lru_cache(maxsize=500)  # people look at the same runs again and again, and a run may be large
-def _check_cases(run: EndedRun, base: EndedRun | None, beside: FactsBesideCases) -> ReleaseCheck:
-    before = {} if base is None else outcomes_of([base.pk])[base.pk]
-    pairs = list(match_cases(before, decided_outcomes(run.pk)))
-    return check_release(beside.with_cases(pairs, has_base=base is not None))
+class _Asked(NamedTuple):
+    """What the answer about a suite depends on."""
+
+    run: EndedRun
+    base: EndedRun | None
+    beside: FactsBesideCases
+
+
+# People look at the same runs again and again, and a run may be large.
+_known_checks: Remembered[_Asked, ReleaseCheck] = Remembered(500)
+
+
+def _checks(
+    candidates: Sequence[Candidate], accepted: Mapping[int, Sequence[AcceptedFailure]]
+) -> dict[int, ReleaseCheck]:
+    """Return the answers about runs that have ended, by suite."""
+    beside, judges = facts_beside_cases(candidates, accepted), _judges(candidates)
+    asked: dict[_Asked, Candidate] = {}
+    for of in candidates:
+        facts = beside[of.suite.pk]._replace(
+            gates=_gates(of.run),
+            allowed_worse=of.suite.max_regressions or 0,
+            judges=tuple(judges.get(of.suite.pk, ())),
+        )
+        base = None if of.base is None else EndedRun.of(of.base)
+        asked[_Asked(EndedRun.of(of.run), base, facts)] = of
+    known = _known_checks.of(asked)
+    sizes = {key: of.run.case_count or 0 for key, of in asked.items() if key not in known}
+    for part in parts_that_fit(sizes):
+        read = dict(_check_cases([(key, asked[key]) for key in part]))
+        _known_checks.keep(read)
+        known |= read
+    return {of.suite.pk: known[key] for key, of in asked.items()}
+
+
+def _check_cases(
+    asked: Sequence[tuple[_Asked, Candidate]],
+) -> Iterator[tuple[_Asked, ReleaseCheck]]:
+    bases = [of.base.pk for _, of in asked if of.base is not None]
+    plain = [of.run.pk for _, of in asked if not of.run.reviewed]
+    outcomes = outcomes_of([*bases, *plain])
+    for key, of in asked:
+        before = {} if of.base is None else outcomes[of.base.pk]
+        head = decided_outcomes(of.run.pk) if of.run.reviewed else outcomes[of.run.pk]
+        pairs = list(match_cases(before, head))
+        yield key, check_release(key.beside.with_cases(pairs, has_base=of.base is not None))
 
 
 def decided_outcomes(pk: int) -> Mapping[str, CaseOutcome]:
@@ -217,14 +263,28 @@ def decided_outcomes(pk: int) -> Mapping[str, CaseOutcome]:
 
 
 def _gates(run: Run) -> tuple[GateResult, ...]:
-    decided = run.reviewed.get("gates") or run.summary.get("gates", ())
-    return tuple(GateResult(**gate) for gate in decided)
+    # Lists leave out summaries, which may be large, but for some of their values.
+    known: Any = vars(run)
+    recorded = known["gates"] if "gates" in known else run.summary.get("gates")
+    return tuple(GateResult(**gate) for gate in run.reviewed.get("gates") or recorded or ())
 
 
-def _obstacles(run: Run) -> Iterator[ReleaseReason]:
+def _cases_run(runs: Sequence[Run]) -> dict[int, int]:
+    """Count by run the cases with a verdict, of those that were stopped before their end."""
+    stopped = [run.pk for run in runs if _is_cut_short(run)]
+    if not stopped:
+        return {}
+    rows = Execution.objects.filter(run__in=stopped).exclude(verdict="").order_by()
+    return dict(rows.values_list("run").annotate(cases=Count("case", distinct=True)))
+
+
+def _is_cut_short(run: Run) -> bool:
+    return bool(run.cancelled + run.not_run)
+
+
+def _obstacles(run: Run, *, ran: int) -> Iterator[ReleaseReason]:
     """Return why a run says too little about the version to ship, whatever its cases did."""
-    if run.cancelled + run.not_run:
-        ran = run.executions.exclude(verdict="").values("case").distinct().count()
+    if _is_cut_short(run):
         yield ReleaseReason(ReasonKind.CUT_SHORT, ran, run.case_count or ran)
     elif not run.has_all_cases and run.case_count and run.suite_case_count:
         yield ReleaseReason(ReasonKind.PART_OF_SUITE, run.case_count, run.suite_case_count)
@@ -292,16 +352,49 @@ def _findings(candidates: Sequence[Candidate]) -> dict[int, dict[str, Finding]]:
     return found
 
 
-def _judges(run: Run, *, least: float | None) -> Iterator[ComparedJudge]:
-    """Return the judges that decided in a run, wherever people graded by the same criteria."""
-    graded = GradeResult.objects.filter(execution__run=run, yardstick=OuterRef("pk"), weight__gt=0)
+_Judged = tuple[EndedRun, frozenset[int]]  # a run, and the keys of criteria that people graded by
+_known_judged: Remembered[_Judged, frozenset[int]] = Remembered(1000)
+
+
+def _judges(candidates: Sequence[Candidate]) -> dict[int, list[ComparedJudge]]:
+    """Return by suite the judges that decided in its run, wherever people graded by the same criteria."""
     reviewed = Review.objects.filter(IS_LABEL, yardstick=OuterRef("pk"))
-    rows = Yardstick.objects.filter(Exists(reviewed), Exists(graded)).order_by("pk")
-    criteria = dict(rows.values_list("digest", "criterion"))
-    known = agreements(criteria)
-    for digest, criterion in criteria.items():
-        if digest in known:
-            yield compared_judge(digest, criterion, known[digest], least=least)
+    rows = Yardstick.objects.filter(Exists(reviewed)).order_by("pk")
+    labelled = {row.pk: row for row in rows.only("digest", "criterion")}
+    if not (labelled and candidates):
+        return {}
+    judged = _judged_in([of.run for of in candidates], frozenset(labelled))
+    wanted = {key for keys in judged.values() for key in keys}
+    known = agreements(labelled[key].digest for key in sorted(wanted)) if wanted else {}
+    return {
+        suite.pk: [
+            compared_judge(
+                row.digest, row.criterion, known[row.digest], least=suite.min_judge_agreement
+            )
+            for key, row in labelled.items()
+            if key in judged[run.pk] and row.digest in known
+        ]
+        for suite, run, _ in candidates
+    }
+
+
+def _judged_in(runs: Sequence[Run], labelled: frozenset[int]) -> dict[int, frozenset[int]]:
+    """Return by run which of these criteria decided in it."""
+    keys = {(EndedRun.of(run), labelled): run.pk for run in runs}
+    known = _known_judged.of(keys)
+    new = {key: pk for key, pk in keys.items() if key not in known}
+    if new:
+        graded = GradeResult.objects.filter(yardstick=OuterRef("pk"), weight__gt=0)
+        marks = {f"run_{pk}": Exists(graded.filter(execution__run=pk)) for pk in new.values()}
+        rows: QuerySet[Any, Any] = Yardstick.objects.filter(pk__in=labelled).annotate(**marks)
+        found = {pk: marked for pk, *marked in rows.values_list("pk", *marks)}
+        read = {
+            key: frozenset(pk for pk, marked in found.items() if marked[place])
+            for place, key in enumerate(new)
+        }
+        _known_judged.keep(read)
+        known |= read
+    return {pk: known[key] for key, pk in keys.items()}
 
 
 def compared_judge(

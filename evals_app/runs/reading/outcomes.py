@@ -1,7 +1,8 @@
 """The outcomes of cases in runs that have ended: what every comparison begins with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from sys import intern
+from typing import TypeVar
 
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.check_counts import NO_CHECKS
@@ -12,6 +13,7 @@ from evals_app.runs.ground.check_counts import checks_of
 
 MAX_RESULTS = 400_000  # of cases, of all runs together; they take 120 MB
 
+K = TypeVar("K")
 _ROWS_AT_ONCE = 2000
 _COLUMNS = ("name", "digest", "verdict", "passed", "failed", "errored", "score", "checks")
 _EFFORT = ("turn_ms", "cost_usd")
@@ -96,3 +98,17 @@ def outcomes_of(
         for name, outcome in outcomes[pk].items():
             outcomes[pk][name] = outcome._replace(checks=counts.get(name, NO_CHECKS))
     return outcomes
+
+
+def parts_that_fit(sizes: Mapping[K, int]) -> Iterator[list[K]]:
+    """Return keys in lists, each of as many pairs of runs as fit into memory; a size is of one run."""
+    part: list[K] = []
+    room = MAX_RESULTS // 2
+    for key, size in sizes.items():
+        if part and size > room:
+            yield part
+            part, room = [], MAX_RESULTS // 2
+        part.append(key)
+        room -= size
+    if part:
+        yield part

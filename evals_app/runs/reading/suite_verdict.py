@@ -1,6 +1,6 @@
 """The standing of suites: the run that gives each its verdict, and a later one that does not."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from evals_app.reports.answers.run_json import CASES_DIGEST
 from evals_app.reports.words.changes import ChangedCases, changes_between
 from evals_app.reports.words.shares import CASE_COUNTS
 from evals_app.runs.ground.remembered import Remembered
-from evals_app.runs.reading.outcomes import MAX_RESULTS, outcomes_of
+from evals_app.runs.reading.outcomes import outcomes_of, parts_that_fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,15 @@ def _last(runs: QuerySet[Run]) -> Subquery:
     return Subquery(runs.filter(suite=OuterRef("pk")).order_by("-pk").values("pk")[:1])
 
 
+_NUMBERS = ("pass_rate", CASES_DIGEST, *CASE_COUNTS, "gates")
+
+
 def with_pass_rates(runs: QuerySet[Run]) -> QuerySet[Any]:
-    """Return runs with their pass rates and the numbers behind them, without their summaries.
+    """Return runs with their pass rates, the numbers behind them and gates, without their summaries.
 
     The database takes these numbers out of the summary, which may be large.
     """
-    numbers = {name: F(f"summary__{name}") for name in ("pass_rate", CASES_DIGEST, *CASE_COUNTS)}
+    numbers = {name: F(f"summary__{name}") for name in _NUMBERS}
     return runs.annotate(**numbers).defer("summary")
 
 
@@ -88,24 +91,10 @@ def case_changes(pairs: Iterable[tuple[Run, Run]]) -> dict[int, ChangedCases]:
     keys = {(base.pk, base.finished_at, head.pk, head.finished_at): base for base, head in pairs}
     changes = _known.of(keys)
     unknown = {key: base.case_count or 0 for key, base in keys.items() if key not in changes}
-    for some in _parts_of(unknown):
+    for some in parts_that_fit(unknown):
         outcomes = outcomes_of(
             [pk for base, _, head, _ in some for pk in (base, head)], reads_grades=False
         )
         changes |= {key: changes_between(outcomes[key[0]], outcomes[key[2]]) for key in some}
     _known.keep(changes)
     return {head: known for (_, _, head, _), known in changes.items()}
-
-
-def _parts_of(sizes: Mapping[_Ends, int]) -> Iterator[list[_Ends]]:
-    """Return keys in lists whose runs fit into memory."""
-    part: list[_Ends] = []
-    room = MAX_RESULTS // 2
-    for key, size in sizes.items():
-        if part and size > room:
-            yield part
-            part, room = [], MAX_RESULTS // 2
-        part.append(key)
-        room -= size
-    if part:
-        yield part
