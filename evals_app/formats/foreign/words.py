@@ -59,7 +59,8 @@ MUST_SAY = (
     *("must contain", "reply contains", "keywords", "expected keywords", "key facts"),
     *("required keywords", "must have keywords"),
     *("required facts", "expected facts", "enthält", "muss enthalten", "muss vorkommen"),
-    *("debe contener", "contiene", "doit contenir", "contient"),
+    *("soll enthalten", "debe contener", "debe aparecer", "contiene"),
+    *("doit contenir", "doit apparaître", "contient"),
 )
 # Under these a cell has several words, with commas between them.
 KEYWORDS = (
@@ -75,8 +76,9 @@ MUST_NOT_SAY = (
     *("must not contain", "forbid", "forbids", "forbidden", "forbidden facts", "banned"),
     *("forbidden words", "forbidden phrases", "banned words", "banned phrases", "nicht sagen"),
     *("forbidden keywords", "banned keywords"),
-    *("darf nicht enthalten", "enthält nicht", "verboten", "no debe contener", "prohibido"),
-    *("ne doit pas contenir", "interdit"),
+    *("darf nicht enthalten", "darf nicht vorkommen", "enthält nicht", "verboten"),
+    *("no debe contener", "no debe aparecer", "prohibido"),
+    *("ne doit pas contenir", "ne doit pas apparaître", "interdit"),
 )
 EXPECTED_TOOLS = (
     *("expected tools", "expected tool", "expected tool calls", "expected tool call"),
