@@ -303,11 +303,16 @@ def _notes(suite: Suite, run: Run) -> Iterator[ReleaseReason]:
 def accepted_failures(candidates: Sequence[Candidate]) -> dict[int, list[AcceptedFailure]]:
     """Return the failures that people accepted and that still count, by suite, oldest first.
 
-    One counts no longer once its case has passed in a later whole run, was edited or removed.
+    One counts from the run after which it was accepted, until its case has passed in a later whole
+    run, was edited or removed.
     """
     today, runs = timezone.now().date(), {suite.pk: run.pk for suite, run, _ in candidates}
     rows = AcceptedFailure.objects.filter(suite__in=runs, withdrawn_at=None).order_by("pk")
-    rows_now = {(row.suite_id, row.case): row for row in rows if not row.is_over(today)}
+    rows_now = {
+        (row.suite_id, row.case): row
+        for row in rows
+        if not row.is_over(today) and row.run_number <= runs[row.suite_id]
+    }
     if not rows_now:
         return {}
     suites = {suite for suite, _ in rows_now}

@@ -140,6 +140,21 @@ def test_an_accepted_failure_counts_until_its_case_passes_again(ana: User) -> No
     assert sentence() == "Not yet: 1 case got worse."
 
 
+def test_an_accepted_failure_says_nothing_of_earlier_runs(ana: User) -> None:
+    base, earlier, later = run_of(A_FAILS), run_of(A_FAILS), run_of(A_FAILS)
+    accept_failures(later, ["A"], by=ana, reason="Fixed in May.")
+    suite = Suite.objects.get()
+
+    told = [release_of(suite, run=run).sentence for run in (earlier, later)]
+    as_released = release_of(suite, run=base, released=base).sentence
+
+    assert told == [
+        "No (scripted): 1 case failed, and all must pass.",
+        "Yes (scripted): 1 known failure, accepted until it passes again.",
+    ]
+    assert as_released == "Yes (scripted): This is the released version; 1 of 2 cases failed in it."
+
+
 def _reasons() -> tuple:  # type: ignore[type-arg]
     return release_of(Suite.objects.get()).check.reasons
 

@@ -173,7 +173,7 @@ def check_release(facts: ReleaseFacts) -> ReleaseCheck:
     if any(reason.kind in _NO_RESULT for reason in facts.obstacles):
         return ReleaseCheck("not_yet", tuple(facts.obstacles))
     if facts.is_released and not facts.not_run:
-        return ReleaseCheck("yes", (ReleaseReason(ReasonKind.RELEASED),), tuple(facts.beside))
+        return ReleaseCheck("yes", (_as_released(facts),), tuple(facts.beside))
     found = _sort_cases(facts)
     reasons = sorted(_reasons(facts, found), key=lambda reason: _KINDS.index(reason.kind))
     allowed = (ReasonKind.WORSE,) if _is_within_allowance(facts, found) else ()
@@ -333,6 +333,13 @@ def _why_yes(facts: ReleaseFacts, found: _Groups) -> ReleaseReason:
     passed = sum(head.verdict is Verdict.PASSED for head in heads)
     kind = ReasonKind.NONE_COMPARED if facts.has_base else ReasonKind.FIRST_RUN
     return ReleaseReason(kind, passed, sum(head.is_decided for head in heads))
+
+
+def _as_released(facts: ReleaseFacts) -> ReleaseReason:
+    """Return that it is the released version, with its cases that fail."""
+    failed = [pair for pair in facts.pairs if pair.head and pair.head.verdict is Verdict.FAILED]
+    shown = tuple(failed[:MAX_NAMED])
+    return ReleaseReason(ReasonKind.RELEASED, len(failed), _decided(facts), shown)
 
 
 def _decided(facts: ReleaseFacts) -> int:

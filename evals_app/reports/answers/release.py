@@ -38,7 +38,7 @@ _WORDS: Mapping[ReasonKind, ReasonWords] = {
         "{cases} collapsed: {both}.", "{names}. Too large a fall to be chance."
     ),
     ReasonKind.CASES_FAILED: ReasonWords("{cases} failed, and all must pass.", "{names}."),
-    ReasonKind.NONE_PASSED: ReasonWords("No conversation passed."),
+    ReasonKind.NONE_PASSED: ReasonWords("{none_passed}."),
     ReasonKind.NEVER_RUN: ReasonWords("The suite has not been run as a whole."),
     ReasonKind.RUNNING: ReasonWords("The run has not ended."),
     ReasonKind.NO_RESULTS: ReasonWords("The run has no results of its cases."),
@@ -77,7 +77,7 @@ _WORDS: Mapping[ReasonKind, ReasonWords] = {
         "A retest of {names} found no difference.",
     ),
     ReasonKind.NONE_WORSE: ReasonWords("{not_worse}."),
-    ReasonKind.RELEASED: ReasonWords("This is the released version."),
+    ReasonKind.RELEASED: ReasonWords("This is the released version{but_failed}."),
     ReasonKind.FIRST_RUN: ReasonWords(
         "{count} of {total} passed.", "Nothing to compare with yet: there is no released version."
     ),
@@ -140,6 +140,12 @@ def _values(reason: ReleaseReason, check: ReleaseCheck) -> dict[str, str]:
         "names": _names(reason),
         "criterion": reason.judge.criterion if reason.judge else "",
         "standing": _standing(reason),
+        "none_passed": "The only case did not pass"
+        if reason.total == 1
+        else f"None of the {reason.total:,} cases passed",
+        "but_failed": f"; {reason.count:,} of {count_text(reason.total, 'case')} failed in it"
+        if reason.count
+        else "",
         "both": _trials_of_both(reason),
         "renamed": _renames(reason),
         "not_worse": _not_worse(reason, check),

@@ -78,6 +78,12 @@ def judges(*agreements: Agreement, least: float | None = None) -> tuple[Compared
             id="the released version, two were added since",
         ),
         pytest.param(
+            "a 1/1", "a 1/1", {"is_released": True}, ("yes", "released", 0, 0), id="as released"
+        ),
+        pytest.param(
+            "", "a 1/1, b 0/1", {"is_released": True}, ("yes", "released", 1, 0), id="one failed"
+        ),
+        pytest.param(
             "",
             "a 1/1, b 0/1",
             {"all_must_pass": False},
