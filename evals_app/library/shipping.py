@@ -17,6 +17,7 @@ from evals_app.models import (
     CaseResult,
     Run,
     ShipDecision,
+    Suite,
     TopicReadiness,
 )
 from evals_app.models.people.names import author_of
@@ -42,12 +43,8 @@ def decide_shipping(
     suite, if the run can be one.
 
     Raises:
-        CannotDecideError: the run has not ended, its suite was deleted, or there is no reason.
+        CannotDecideError: the run has not ended, it or its suite was deleted, or there is no reason.
     """
-    if run.suite is None:
-        raise CannotDecideError(f"The suite of run {run.pk} was deleted.")
-    if run.is_open:
-        raise CannotDecideError(f"Run {run.pk} has not ended.")
     given = _read_reason(reason)
     if not given and not (shipped and is_yes):
         why = (
@@ -55,8 +52,9 @@ def decide_shipping(
         )
         raise CannotDecideError(why, key="reason", value=reason)
     with transaction.atomic():
+        run, suite = _lock_run(run.pk)
         decision = ShipDecision.objects.create(
-            suite=run.suite,
+            suite=suite,
             run=run,
             run_number=run.pk,
             shipped=shipped,
@@ -65,10 +63,23 @@ def decide_shipping(
             **author_of(by),
         )
         decision.refresh_from_db(fields=["created_at"])
-        note_edit(run.suite, user=by, note=f"{decision}. The answer was: {answered}")
+        note_edit(suite, user=by, note=f"{decision}. The answer was: {answered}")
         if shipped and not why_no_baseline(run):
             set_baseline(run, by=by)
     return decision
+
+
+def _lock_run(pk: int) -> tuple[Run, Suite]:
+    """Return a run to decide about and its suite, as they are now: it may have been resumed or deleted."""
+    rows = Run.objects.select_for_update(of=("self",)).select_related("suite").defer("summary")
+    run = rows.filter(pk=pk).first()
+    if run is None:
+        raise CannotDecideError(f"Run {pk} was deleted.")
+    if run.suite is None:
+        raise CannotDecideError(f"The suite of run {pk} was deleted.")
+    if run.is_open:
+        raise CannotDecideError(f"Run {pk} has not ended.")
+    return run, run.suite
 
 
 def accept_failures(

@@ -120,6 +120,18 @@ def test_only_runs_that_have_ended_are_decided_on(ana: User) -> None:
         decide_shipping(make_run(["queued"]), shipped=True, answered="", is_yes=True, by=ana)
 
 
+def test_a_run_that_was_resumed_or_deleted_meanwhile_is_not_decided_on(ana: User) -> None:
+    resumed, deleted = make_run(GOOD), make_run(GOOD)
+    Run.objects.filter(pk=resumed.pk).update(
+        status=Run.Status.RUNNING, finished_at=None, verdict=""
+    )
+    Run.objects.filter(pk=deleted.pk).delete()
+
+    for run, why in ((resumed, "has not ended"), (deleted, "was deleted")):
+        with pytest.raises(CannotDecideError, match=why):
+            decide_shipping(run, shipped=True, answered="", is_yes=True, by=ana)
+
+
 def test_an_accepted_failure_counts_until_its_case_passes_again(ana: User) -> None:
     Suite.objects.update(baseline=run_of(GOOD))
     first = run_of(A_FAILS)
