@@ -194,6 +194,11 @@ def print_result(
     if run.summary:
         bounds = run.summary.get("pass_rate_interval")
         write(f"  Cases passed: {share_of_cases(run.summary, bounds=bounds)}")
+    if site is not None:
+        write(f"  Run {run.pk}: {run_link(run, site=site)}")
+    if not run.grades_again and run.agent_prompt_tokens is not None:
+        used = token_sum(run.agent_prompt_tokens, run.agent_response_tokens)
+        write(f"  Agent tokens: {used}")
     if run.judge:
         used = token_sum(run.judge_prompt_tokens, run.judge_response_tokens)
         write(f"  Judge tokens: {used}")
@@ -232,9 +237,11 @@ def _print_failures(
         write(f"  {row.verdict}: {_plain(str(row))}{judged}: {_plain(row.reason)}")
         if site is not None:
             write(f"    {site}/admin/evals_app/execution/{row.pk}/change/")
-    if (more := wrong.count() - shown) > 0:
-        where = "" if site is None else f": {run_link(run, site=site)}"
-        write(f"  ... and {more} more{where}")
+    count = wrong.count()
+    if count > shown:
+        write(f"  ... and {count - shown} more")
+    if count and site is not None:
+        write(f"  To run the failed cases again: {COMMAND} runs rerun {run.pk}")
 
 
 def _print_why_it_stopped(run: Run, write: Callable[[str], None], *, site: str | None) -> None:

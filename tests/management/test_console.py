@@ -36,7 +36,8 @@ def test_a_run_that_no_one_can_open_has_no_links() -> None:
 
     assert "1 failed" in out.getvalue()
     assert "/admin/" not in out.getvalue()
-    assert "/admin/" in printed(run)
+    assert f"Run {run.pk}: http://site/admin/evals_app/run/{run.pk}/change/" in printed(run)
+    assert f"runs rerun {run.pk}" in printed(run)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_a_result_says_what_it_covers_and_what_stood_in_for_embeddings() -> None
         is_similarity_stand_in=True,
     )
 
-    assert len(printed(whole).splitlines()) == 2  # verdict and rate
+    assert len(printed(whole).splitlines()) == 3  # verdict, rate and address
     assert "1 of 38 cases" in printed(part)
     assert "judge acme/small" in printed(part)
 
