@@ -128,6 +128,8 @@ def samples_for(settings: Any) -> Samples:
         "admin/evals_app/run/compare/": f"/admin/evals_app/run/compare/?{both}",
         "admin/evals_app/run/compare/case/": "/admin/evals_app/run/compare/case/"
         f"?run={run.pk}&run={run.pk}&case=Where+is+it",
+        "admin/evals_app/run/compare/case/replies/": "/admin/evals_app/run/compare/case/replies/"
+        f"?run={run.pk}&run={run.pk}&case=Where+is+it",
         "admin/evals_app/run/models/": f"/admin/evals_app/run/models/?{both}",
         "admin/evals_app/run/models/live/": f"/admin/evals_app/run/models/live/?{both}",
         "admin/evals_app/run/models/cases/": "/admin/evals_app/run/models/cases/"

@@ -193,6 +193,10 @@ PAGES: dict[str, Need] = {
         "GET": "view_run|change_run view_execution",
         "POST": NOBODY,
     },
+    "admin/evals_app/run/compare/case/replies/": {
+        "GET": "view_run|change_run view_execution",
+        "POST": NOBODY,
+    },
     "admin/evals_app/run/models/": {"GET": "view_run|change_run", "POST": NOBODY},
     "admin/evals_app/run/models/live/": {"GET": "view_run|change_run", "POST": NOBODY},
     "admin/evals_app/run/models/cases/": {"GET": "view_run|change_run", "POST": NOBODY},

@@ -40,6 +40,22 @@ def dot_row(tones: Iterable[str], label: str) -> SafeString:
     return format_html('<span class="ew-dots" role="img" aria-label="{}">{}</span>', label, marks)
 
 
+@register.simple_tag(name="trial_marks")
+def trial_row(trials: Iterable[tuple[str, str, str]], label: str) -> SafeString:
+    """Return the trials of a case as marks, each with its tone, its words and an address, which may be empty."""
+    marks = [
+        format_html(
+            '<a href="{}" aria-label="{}" title="{}"><i class="ew-dot is-{}"></i></a>',
+            *(url, words, words, tone),
+        )
+        if url
+        else format_html('<i class="ew-dot is-{}" role="img" aria-label="{}"></i>', tone, words)
+        for tone, words, url in trials
+    ]
+    parts = format_html_join("", "{}", ((mark,) for mark in marks))
+    return format_html('<span class="ew-dots" role="group" aria-label="{}">{}</span>', label, parts)
+
+
 @register.simple_tag(name="bar")
 def segment_bar(parts: Iterable[tuple[str, int]], label: str) -> SafeString:
     """Return one bar of parts with their tones and counts; `label` says the counts in words."""

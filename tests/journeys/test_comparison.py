@@ -59,8 +59,14 @@ def test_from_the_list_to_what_was_said_in_both_runs_by_keyboard(visit: Visit) -
 
     page.wait_for_url(lambda url: "/run/compare/" in url)
     expect(page.get_by_role("heading", name=f"Run {head.pk} compared")).to_be_visible()
-    expect(page.get_by_role("row").filter(has_text=CASE)).to_contain_text("Worse")
-    tab_to(page, "first case that got worse")
+    worse = page.get_by_role("region", name="Worse").get_by_role("listitem").filter(has_text=CASE)
+    expect(worse).to_contain_text("1 of 1")
+    row = worse.get_by_role("button", name=CASE)
+    expect(worse.locator(".bubble ins")).to_contain_text("14")
+    for is_open in ("false", "true"):
+        row.press("Enter")
+        expect(row).to_have_attribute("aria-expanded", is_open)
+    tab_to(page, "Whole conversation")
     page.keyboard.press("Enter")
 
     page.wait_for_url(lambda url: "/run/compare/case/" in url)
@@ -88,8 +94,8 @@ def test_the_page_of_a_run_offers_its_previous_one_on_a_phone(visit: Visit) -> N
 
     page.wait_for_url(lambda url: url.endswith(f"?run={base.pk}&run={head.pk}"))
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    page.get_by_role("link", name=CASE).click()
-    sides = page.locator(".pair").last.locator(".side")
+    page.get_by_role("link", name="trial 1: failed").click()
+    sides = page.locator(".is-pair").last.locator(".ew-side")
     first, second = sides.nth(0).bounding_box(), sides.nth(1).bounding_box()
     assert first
     assert second
@@ -101,6 +107,7 @@ def test_the_charts_are_drawn_and_have_their_numbers_beside_them(visit: Visit) -
     base, head = elsewhere(two_runs)
     page = visit("evals_app_run_compare", query=f"?run={base.pk}&run={head.pk}")
 
+    page.locator("summary", has_text="How the scores are spread").press("Enter")
     expect(page.get_by_role("img", name="scores")).to_be_visible()
     assert (
         page.evaluate("Chart.getChart(document.querySelector('canvas')).data.datasets.length") == 2

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
+from evals_app.admin.comparing.comparison_cases import case_groups
 from evals_app.admin.comparing.comparison_charts import cost_and_quality, score_distribution
 from evals_app.admin.comparing.release_box import ReleaseBox, release_box
 from evals_app.admin.comparing.side_by_side import comparison_url, read_number, side_by_side_url
-from evals_app.admin.conversation.execution_numbers import score_size, with_sign
-from evals_app.admin.kit.presentation import badge, plural, run_badges
+from evals_app.admin.kit.presentation import badge, run_badges
 from evals_app.admin.retests.retest_dialog import retest_url
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.formats.snapshots.snapshot_differences import PartDifferences
@@ -22,11 +22,8 @@ from evals_app.reports.answers.comparison import (
     CHANGES,
     FIRST_NUMBERS,
     PARTS,
-    VERDICTS,
     MatrixRow,
-    case_change,
     checks_text,
-    counts_in_words,
     finding,
     headline,
     outcome_text,
@@ -42,6 +39,7 @@ from evals_app.runs.reading.compared_runs import (
 )
 
 PER_PAGE = 50
+_SEEN_FIRST = {"Cases passed", "Turn latency, p95", "Cost"}
 _OPEN = 8  # values of a part that are not folded
 # Which of the runs is which: shown where it differs, as the first numbers are; the rest is folded.
 _IDENTITIES = {
@@ -76,16 +74,23 @@ class HeadLine:
     """A run against the base, in words."""
 
     head: ComparisonHead
-    badges: tuple[SafeString, ...]
+    tone: str
     headline: str
     finding: str
-    counts: str
     unknown_content: str
     tested: tuple[PartLine, ...]
     judged_criteria: tuple[PartLine, ...]
     advice: str
-    first_worse: str  # address of the first case that got worse, side by side
     retest_url: str  # of the dialog that asks for fresh trials
+
+    @property
+    def changed_count(self) -> int:
+        """How many settings of what is tested differ."""
+        return sum(len(part.places) + len(part.folded) + part.more for part in self.tested)
+
+    @property
+    def changed_parts(self) -> str:
+        return ", ".join(part.title for part in self.tested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +105,13 @@ class CaseCell:
 
 @dataclass(frozen=True, slots=True)
 class ComparedCaseLine:
-    """A case in all runs; `url` is that of the only head."""
+    """A case in all runs, where these are more than two."""
 
     name: str
     old_name: str  # in the base, if the case was renamed since
-    url: str
     badge: SafeString
     checks: str  # the checks that got worse or better
     cells: tuple[CaseCell, ...]
-    difference: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,31 +141,62 @@ def comparison_page(request: HttpRequest) -> dict[str, object]:
     text = query.get("case", "").strip()
     chosen = comparison.cases.filter_by(change=change, text=text)
     page = Paginator(chosen, PER_PAGE).get_page(query.get("page"))
-    rows, scale = comparison.matrix, comparison.base.score_scale
-    checks = changed_checks(comparison, page.object_list)
+    rows = comparison.matrix
+    is_pair = len(comparison.heads) == 1
     return {
         "release": _release(request, comparison),
         "columns": _columns(comparison, ids, labels),
-        "heads": [
-            _head_line(request, comparison, head, place)
-            for place, head in enumerate(comparison.heads)
-        ],
-        "has_several_heads": len(comparison.heads) > 1,
+        "heads": [_head_line(request, comparison, head) for head in comparison.heads],
+        "has_several_heads": not is_pair,
+        "facts": _facts(rows) if is_pair else (),
         "numbers": [row for row in rows if _comes_first(row)],
         "more_numbers": [row for row in rows if not _comes_first(row)],
         "scores": score_distribution(comparison, labels),
         "costs": cost_and_quality(comparison, labels),
-        "chips": _chips(comparison, ids, chosen=change, text=text),
+        "chips": [] if is_pair else _chips(comparison, ids, chosen=change, text=text),
+        "total": len(comparison.cases.cases),
         "change": change or "",
         "text": text,
         "page": page,
-        "cases": [
-            _case_line(case, ids, scale=scale, checks=checks_text(checks.get(case.name, ())))
-            for case in page.object_list
-        ],
+        "per_page": PER_PAGE,
+        "opens_first": request.user.has_perm("evals_app.view_execution") and not (change or text),
+        "is_filtered": bool(change or text),
+        **(
+            _groups(request, comparison, page if change or text else None)
+            if is_pair
+            else _table(comparison, page, ids)
+        ),
         "page_url": comparison_url(ids, **_filters(change, text)),
         "all_url": comparison_url(ids),
     }
+
+
+def _groups(
+    request: HttpRequest, comparison: Comparison, page: Page[ComparedCase] | None
+) -> dict[str, object]:
+    """Return the cases of two runs: a page of those that match a filter, else the first of each group."""
+    may_read = request.user.has_perm("evals_app.view_execution")
+    cases = None if page is None else page.object_list
+    return {"groups": case_groups(comparison, cases, may_read=may_read)}
+
+
+def _table(
+    comparison: Comparison, page: Page[ComparedCase], ids: Sequence[int]
+) -> dict[str, object]:
+    checks = changed_checks(comparison, page.object_list)
+    scale = comparison.base.score_scale
+    return {
+        "cases": [
+            _case_line(case, ids, scale=scale, checks=checks_text(checks.get(case.name, ())))
+            for case in page.object_list
+        ]
+    }
+
+
+def _facts(rows: Sequence[MatrixRow]) -> list[tuple[str, str, str]]:
+    """Return the numbers that are seen before the table is unfolded, of both runs."""
+    seen = [row for row in rows if row.label in _SEEN_FIRST]
+    return [(row.label, row.values[0], row.values[1]) for row in seen]
 
 
 def _release(request: HttpRequest, comparison: Comparison) -> ReleaseBox | None:
@@ -199,40 +233,29 @@ def _columns(comparison: Comparison, ids: Sequence[int], labels: Sequence[str]) 
     ]
 
 
-def _head_line(
-    request: HttpRequest, comparison: Comparison, head: ComparisonHead, place: int
-) -> HeadLine:
+def _head_line(request: HttpRequest, comparison: Comparison, head: ComparisonHead) -> HeadLine:
     parts = head.differences or ()
     unknown = head.cases.unknown_content
     return HeadLine(
         head=head,
-        badges=_badges(head.cases),
+        tone=_tone(head.cases),
         headline=headline(head.cases),
         finding=finding(head.cases),
-        counts=counts_in_words(head.cases.counts),
         unknown_content=unknown_content(unknown) if unknown else "",
         tested=tuple(part_line(part) for part in parts if not part.part.is_yardstick),
         judged_criteria=tuple(part_line(part) for part in parts if part.part.is_yardstick),
         advice=_advice(head.cases),
-        first_worse=_first_worse(comparison, head, place),
         retest_url=retest_url(request, head.run, base=comparison.base)
         if head.cases.test.differing or head.cases.has_turned_checks
         else "",
     )
 
 
-def _badges(cases: HeadCases) -> tuple[SafeString, ...]:
-    """Return the badges: the change of the whole suite, then the number of worse cases."""
-    word = "too few cases" if cases.is_too_small else VERDICTS[cases.verdict].lower()
-    worse, by_check = (
-        cases.counts.get(change, 0) for change in (ChangeKind.WORSE, ChangeKind.CHECK_WORSE)
-    )
-    badges = [badge(cases.verdict, word=f"Suite: {word}")]
-    if worse:
-        badges.append(badge("worse", word=f"{plural(worse, 'case')} worse"))
-    if by_check:
-        badges.append(badge("check_worse", word=f"{plural(by_check, 'case')} with a worse check"))
-    return tuple(badges)
+def _tone(cases: HeadCases) -> str:
+    """Return the tone of an answer: certainly worse, maybe worse, better, or none."""
+    if cases.is_worse:
+        return "bad" if cases.verdict == "worse" else "warn"
+    return "good" if cases.verdict == "better" else "calm"
 
 
 def part_line(part: PartDifferences, *, note: SafeString | str = "") -> PartLine:
@@ -263,19 +286,6 @@ def _advice(cases: HeadCases) -> str:
     if cases.verdict == "worse":
         return "No case lost its verdict, but more trials fail. Read the first cases below."
     return "No case got worse. More trials of each case make small differences visible."
-
-
-def _first_worse(comparison: Comparison, head: ComparisonHead, place: int) -> str:
-    if not any(change.is_worse for change in head.cases.counts):
-        return ""
-    # Cases that got worse come first, so this ends soon.
-    case = next(case for case in comparison.cases.cases if _is_worse(case, place))
-    return side_by_side_url(case.name, runs=[comparison.base.pk, head.run.pk])
-
-
-def _is_worse(case: ComparedCase, place: int) -> bool:
-    change = case.changes[place]
-    return change is not None and change.is_worse
 
 
 def _filters(change: ChangeKind | None, text: str) -> dict[str, str]:
@@ -314,15 +324,4 @@ def _case_line(
     for pk, text, change in zip(ids[1:], texts[1:], case.changes, strict=True):
         url = side_by_side_url(case.name, runs=[ids[0], pk]) if change else ""
         cells.append(CaseCell(f"Run {pk}", text, badge(change) if change else "", url))
-    url = cells[1].url if len(case.steps) == 1 else ""
-    difference = _difference(case, scale=scale)
-    sign = badge(case.change, word=case_change(case))
-    return ComparedCaseLine(case.name, case.old_name, url, sign, checks, tuple(cells), difference)
-
-
-def _difference(case: ComparedCase, *, scale: str) -> str:
-    """Write the difference of the scores, if there is one base and one head."""
-    difference = case.score_differences[0] if len(case.steps) == 1 else None
-    if difference is None:
-        return ""
-    return with_sign(difference, lambda size: score_size(size, scale=scale))
+    return ComparedCaseLine(case.name, case.old_name, badge(case.change), checks, tuple(cells))

@@ -4,7 +4,7 @@ The left one is the base, the right one the head. What only one of them has is p
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import zip_longest
 
@@ -86,18 +86,37 @@ class TurnPair:
         return sum(not pair.is_same for pair in (self.user, *self.pairs))
 
 
-def paired_turns(base: Sequence[TurnLine], head: Sequence[TurnLine]) -> tuple[TurnPair, ...]:
-    """Pair turns by their number; the first ones that differ are open."""
+def paired_turns(
+    base: Sequence[TurnLine], head: Sequence[TurnLine], *, marks_words: bool = True
+) -> tuple[TurnPair, ...]:
+    """Pair turns by their number; the first ones that differ are open.
+
+    Without `marks_words` no words of messages are marked: what a judge looks for is not in single words.
+    """
     turns = []
     opened = 0
     for number, (before, after) in enumerate(zip_longest(base, head), 1):
         user = _text_pair("User", _user(before), _user(after))
         pairs = tuple(_messages(before, after))
+        if not marks_words:
+            pairs = tuple(map(_without_marks, pairs))
         turn = TurnPair(number, before, after, user, pairs)
         is_open = bool(turn.differences) and opened < OPEN_TURNS
         opened += is_open
         turns.append(TurnPair(number, before, after, user, pairs, is_open))
     return tuple(turns)
+
+
+def _without_marks(pair: Pair) -> Pair:
+    """Return a message with its words unmarked; a call is marked all the same."""
+    if pair.tool:
+        return pair
+    return replace(pair, base=_cell_without_marks(pair.base), head=_cell_without_marks(pair.head))
+
+
+def _cell_without_marks(cell: PairedCell | None) -> PairedCell | None:
+    pieces = cell.text if cell else ()
+    return cell and PairedCell(text=tuple(replace(piece, is_only_here=False) for piece in pieces))
 
 
 def _user(turn: TurnLine | None) -> str | None:
@@ -194,6 +213,12 @@ class GradePair:
     base: GradeLine | None
     head: GradeLine | None
     change: SafeString | str
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether code decides the check, not a judge."""
+        lines = [line for line in (self.head, self.base) if line is not None]
+        return lines[0].grade.family != "judged"
 
 
 def paired_grades(

@@ -1,7 +1,8 @@
 """The page that shows one case in two runs: grades and messages, with differences marked."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from django.db.models import Q
 from django.http import Http404, QueryDict
@@ -11,15 +12,17 @@ from django.utils.safestring import SafeString
 
 from evals_app.admin.comparing.paired_executions import paired_grades, paired_turns
 from evals_app.admin.conversation.execution_numbers import execution_numbers, number_differences
-from evals_app.admin.conversation.judgements import agreements_of
+from evals_app.admin.conversation.judgements import agreements_of, judgement
 from evals_app.admin.conversation.transcripts import (
     WorldLines,
+    grade_state,
     readable_trial,
     turn_lines,
     world_lines,
 )
 from evals_app.admin.kit.presentation import (
     CAUSES,
+    SIGNS,
     badge,
     execution_scripted_badge,
     execution_state,
@@ -32,6 +35,23 @@ from evals_app.runs.reading.outcomes import differing_trials, names_of_case
 
 SIDES = 2
 _DIGITS = 19  # of the largest key
+
+
+class CheckLine(NamedTuple):
+    """A check of one conversation in short."""
+
+    tone: str
+    word: str
+    label: str
+    missed: tuple[str, ...]
+
+
+def check_line(grade: GradeResult) -> CheckLine:
+    """Return a grade in short; of a judge's list only what is missing."""
+    sign = SIGNS[grade_state(grade)]
+    items = judgement(grade, {}).items if grade.passed is False else ()
+    missed = tuple(item.text for item in items if item.is_missed)
+    return CheckLine(sign.tone, sign.word.lower(), grade.label, missed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +67,26 @@ class Side:
     is_pruned: bool = False
     is_unreadable: bool = False
     grades: tuple[GradeResult, ...] = ()
+    trial_links: tuple[
+        tuple[int, str, str], ...
+    ] = ()  # number, address of the page and of its part
+
+    @property
+    def state(self) -> str:
+        return execution_state(self.execution, run=self.run) if self.execution else "none"
+
+    @property
+    def tone(self) -> str:
+        return SIGNS[self.state].tone
+
+    @property
+    def word(self) -> str:
+        return SIGNS[self.state].word.lower()
+
+    @property
+    def check_lines(self) -> list[CheckLine]:
+        """The checks that decided, with what a judge found missing."""
+        return [check_line(grade) for grade in self.grades if grade.weight > 0]
 
     @property
     def badge(self) -> SafeString | str:
@@ -84,6 +124,12 @@ def side_by_side_url(case: str, *, runs: Iterable[int], trials: Iterable[int] = 
     return f"{reverse('admin:evals_app_run_side_by_side')}?{query}"
 
 
+def replies_url(case: str, *, runs: Iterable[int], trials: Iterable[int] = ()) -> str:
+    """Return the address of what was said in two runs, as a part of another page."""
+    whole = side_by_side_url(case, runs=runs, trials=trials)
+    return f"{reverse('admin:evals_app_run_replies')}?{whole.partition('?')[2]}"
+
+
 def read_number(text: str) -> int | None:
     """Read a number from an address; None if it is not a number, or too large for a key."""
     return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
@@ -111,8 +157,10 @@ def side_by_side(query: QueryDict) -> dict[str, object]:
     is_one_run = runs[0].pk == runs[1].pk
     known = agreements_of([*base.grades, *head.grades])
     grades = paired_grades(base.grades, head.grades, scale=scale, known=known)
+    changed = [pair for pair in grades if pair.change]
     turns = paired_turns(
-        *(turn_lines(side.trial, (), scale=scale, known={}) for side in (base, head))
+        *(turn_lines(side.trial, (), scale=scale, known={}) for side in (base, head)),
+        marks_words=any(pair.is_exact for pair in changed) or not changed,
     )
     prompts = word_differences(_prompt(base), _prompt(head))
     return {
@@ -120,14 +168,44 @@ def side_by_side(query: QueryDict) -> dict[str, object]:
         "sides": (base, head),
         "compare_url": _compare_url(base, head),
         "change": "" if is_one_run else _change(base, head),
-        "grades": [pair for pair in grades if pair.change],
+        "grades": changed,
         "same_grades": [pair for pair in grades if not pair.change],
         "turns": turns,
+        "turn": next((turn for turn in turns if turn.differences), turns[-1] if turns else None),
         "differing_turns": sum(bool(turn.differences) for turn in turns),
         "prompts": prompts,
         "prompt_sides": ((base, prompts.base), (head, prompts.head)),
         "figures": _figures(base, head, scale=scale),
     }
+
+
+def replies(query: QueryDict) -> dict[str, object]:
+    """Return what the part below a case shows: the first turn that differs, and its checks."""
+    context = side_by_side(query)
+    case, runs = query.get("case", ""), query.getlist("run")
+    base, head = _with_links(context["sides"], case)  # type: ignore[arg-type]
+    pks = [read_number(text) or 0 for text in runs]
+    chosen = [side.execution.trial if side.execution else 0 for side in (base, head)]
+    return context | {
+        "sides": (base, head),
+        "whole_url": side_by_side_url(case, runs=pks, trials=chosen),
+    }
+
+
+def _with_links(sides: tuple[Side, Side], case: str) -> list[Side]:
+    """Return both sides with the addresses of their other trials."""
+    pks = [side.run.pk for side in sides]
+    shown = [side.execution.trial if side.execution else 0 for side in sides]
+    linked = []
+    for place, side in enumerate(sides):
+        links = []
+        for number, _ in side.trials:
+            trials = [number, shown[1]] if place == 0 else [shown[0], number]
+            page = side_by_side_url(case, runs=pks, trials=trials)
+            links.append((number, page, replies_url(case, runs=pks, trials=trials)))
+        several = len(links) > 1
+        linked.append(replace(side, trial_links=tuple(links) if several else ()))
+    return linked
 
 
 def _runs(texts: Sequence[str]) -> tuple[Run, Run]:

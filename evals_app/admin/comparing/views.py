@@ -20,7 +20,7 @@ from evals_app.admin.comparing.models_page import (
     read_wanted,
 )
 from evals_app.admin.comparing.release_box import release_box
-from evals_app.admin.comparing.side_by_side import comparison_url, side_by_side
+from evals_app.admin.comparing.side_by_side import comparison_url, replies, side_by_side
 from evals_app.admin.kit.pages import fragment_of, page_context, viewers_of
 from evals_app.admin.kit.presentation import run_badges
 from evals_app.admin.starting.run_dialog import models_url
@@ -79,6 +79,14 @@ def compare_case(request: HttpRequest) -> HttpResponse:
     context = page_context(request, Run) | side_by_side(request.GET)
     context["title"] = context["case"]
     return render(request, f"{_TEMPLATES}/side_by_side.html", context)
+
+
+@require_GET
+@viewers_of(Run)
+@permission_required("evals_app.view_execution", raise_exception=True)
+def show_replies(request: HttpRequest) -> HttpResponse:
+    """Return what was said about one case in two runs, to show below its row."""
+    return render(request, f"{_TEMPLATES}/replies.html", replies(request.GET))
 
 
 @require_GET

@@ -79,6 +79,7 @@ class ItemLine:
     votes: str
     people: Any = None  # the reviews of people; see review_blocks.ReviewBlock
     agreement: SafeString | str = ""  # agreement of its judge with people
+    is_missed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +199,7 @@ def _item(item: Mapping[str, Any], known: Agreements, people: Mapping[int, Any])
         votes=", ".join(f"{count} {word}" for word, count in cast.items()),
         people=people.get(number),
         agreement=_link(str(item.get("yardstick")), known),
+        is_missed=state == "failed",
     )
 
 

@@ -47,33 +47,33 @@ CHANGES: Mapping[ChangeKind, ChangeWords] = {
         "Worse", "It fails now. Before, all its trials passed, or clearly more of them."
     ),
     ChangeKind.CHECK_WORSE: ChangeWords(
-        "Check worse",
+        "A check worse",
         "One of its checks passed in all trials before and fails in all now. The verdict does not show it.",
         "with a worse check",
     ),
     ChangeKind.FLAKY: ChangeWords(
-        "Flaky before",
+        "Not certain",
         "Its verdict is different, but its trials already disagreed before, so it may be chance.",
     ),
     ChangeKind.BETTER: ChangeWords("Better", "It failed before, and does better now."),
     ChangeKind.CHECK_BETTER: ChangeWords(
-        "Check better",
+        "A check better",
         "One of its checks failed in all trials before and passes in all now. The verdict is the same.",
         "with a better check",
     ),
     ChangeKind.UNDECIDED: ChangeWords("Undecided", "One of the runs has no verdict on it."),
     ChangeKind.CHANGED: ChangeWords(
-        "Changed", "The case was edited between the runs, so its results cannot be compared."
+        "Edited", "The case was edited between the runs, so its results cannot be compared."
     ),
     ChangeKind.NEW: ChangeWords("New", "Only the newer run has it."),
     ChangeKind.MISSING: ChangeWords("Missing", "Only the base has it."),
     ChangeKind.FEWER: ChangeWords(
-        "Fewer trials passed",
+        "Less often",
         "Its verdict is the same, but fewer of its trials passed.",
         "with fewer passed trials",
     ),
     ChangeKind.MORE: ChangeWords(
-        "More trials passed",
+        "More often",
         "Its verdict is the same, but more of its trials passed.",
         "with more passed trials",
     ),
@@ -236,10 +236,15 @@ class ChangedCheck(NamedTuple):
 def checks_text(checks: Iterable[ChangedCheck]) -> str:
     """Name checks that changed: `Worse: Reply contains “refund” (turn 2)`."""
     return "; ".join(
-        f"{'Worse' if check.is_worse else 'Better'}: {check.label.rstrip('.')}"
-        + (f" (turn {check.turn})" if check.turn is not None else "")
+        f"{'Worse' if check.is_worse else 'Better'}: {check_name(check)}"
         for check in dict.fromkeys(check._replace(run=0) for check in checks)
     )
+
+
+def check_name(check: ChangedCheck) -> str:
+    """Name a check: `Reply contains “refund” (turn 2)`."""
+    turn = f" (turn {check.turn})" if check.turn is not None else ""
+    return f"{check.label.rstrip('.')}{turn}"
 
 
 def case_change(case: ComparedCase) -> str:

@@ -213,6 +213,14 @@ def reason(suspect: Suspect, *, base: int, head: int) -> str:
     )
 
 
+def trials_of_both(suspect: Suspect) -> str:
+    """Return what a retest found in a few words: `Retest: 9 of 10, now 0 of 10`."""
+    before, after = (
+        f"{trials.passed} of {trials.total}" for trials in (suspect.base, suspect.head)
+    )
+    return f"Retest: {before}, now {after}"
+
+
 def _of(trials: Trials) -> str:
     return f"{trials.passed} of {count_text(trials.total, 'trial')}"
 

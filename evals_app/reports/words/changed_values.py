@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
+from evals_app.reports.words.word_differences import ComparedTexts, word_differences
+
 _STEP = re.compile(r'\[(?P<n>\d+)\]|\[(?P<text>"(?:[^"\\]|\\.)*")\]|\.?(?P<key>[^.\[]+)')
 # Lists, and the noun for one of their entries.
 _ENTRIES = {
@@ -48,6 +50,11 @@ class ChangedValue:
     before: str
     after: str
     word: str
+
+    @property
+    def wording(self) -> ComparedTexts:
+        """Both values in pieces, those marked that only one of them has."""
+        return word_differences(self.before, self.after)
 
 
 def changed_place(difference: Difference) -> ChangedValue:

@@ -6,13 +6,16 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from evals_app.admin.comparing.comparison_cases import MAX_OF_A_GROUP
 from evals_app.admin.comparing.comparison_page import PER_PAGE
 from evals_app.admin.comparing.side_by_side import comparison_url, side_by_side_url
 from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.statistics.retest import Direction, Suspect, SuspectState, Trials
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
-from evals_app.models import CaseResult, Run, Snapshot
+from evals_app.models import CaseResult, Run, Settlement, Snapshot
 from tests.authored import client_who_may
 from tests.makers import make_run, make_snapshot, make_suite
 
@@ -36,15 +39,11 @@ def shown(client: Client, *runs: Run, **more: str) -> Any:
 
 
 def names(context: Any) -> list[str]:
-    return [case.name for case in context["cases"]]
+    return [row.name for group in context["groups"] for row in group.rows]
 
 
 def counts(context: Any) -> dict[str, int]:
-    """Return the count of each filter by the icon of its change."""
-    return {
-        chip.badge.split(">")[2].split("<")[0] if chip.badge else "": chip.count
-        for chip in context["chips"]
-    }
+    return {group.key: group.count for group in context["groups"]}
 
 
 def test_a_renamed_case_is_shown_with_both_names_and_both_conversations(
@@ -54,11 +53,13 @@ def test_a_renamed_case_is_shown_with_both_names_and_both_conversations(
     CaseResult.objects.filter(run__in=(base, head)).update(digest="content")
 
     page = shown(admin_client, base, head)
-    (case,) = page.context["cases"]
-    sides = admin_client.get(case.url).context["sides"]
+    (group,) = page.context["groups"]
+    (row,) = group.rows
+    sides = admin_client.get(row.replies_url).context["sides"]
 
     assert "Renamed; it was “Refunds”" in page.content.decode()
     assert [side.execution.case for side in sides] == ["Refunds", "Money back"]
+    assert [side.share for side in (row.base, row.head)] == ["1 of 1", "0 of 1"]
 
 
 def test_what_got_worse_comes_first_with_its_conversations(admin_client: Client) -> None:
@@ -68,20 +69,66 @@ def test_what_got_worse_comes_first_with_its_conversations(admin_client: Client)
     context = response.context
     (line,) = context["heads"]
 
-    assert ["trending_down" in sign for sign in line.badges] == [False, True]
-    assert names(context) == ["a", "d", "c", "f", "e", "b"]
-    assert counts(context) == {
-        "": 6,
-        "trending_down": 1,
-        "shuffle": 1,
-        "trending_up": 1,
-        "add_circle": 1,
-        "remove_circle": 1,
-        "drag_handle": 1,
-    }
-    assert line.first_worse == side_by_side_url("a", runs=[base.pk, head.pk])
-    assert context["cases"][0].url == line.first_worse
-    assert line.first_worse.replace("&", "&amp;") in response.content.decode()
+    assert line.tone == "warn"  # too few cases for the whole suite
+    assert names(context) == ["a", "d", "c", "f", "e"]  # those that are the same are folded
+    assert list(counts(context).items()) == [
+        *(("worse", 1), ("flaky", 1), ("better", 1), ("new", 1), ("missing", 1), ("same", 1)),
+    ]
+    row, text = context["groups"][0].rows[0], response.content.decode()
+    assert row.head.marks[0].url == side_by_side_url("a", runs=[base.pk, head.pk], trials=[0, 1])
+    for url in (row.replies_url, row.head.marks[0].url):
+        assert url.replace("&", "&amp;") in text
+    trials = [mark.tone for mark in context["groups"][1].rows[0].base.marks]
+    assert trials == ["bad", "good", "bad"]
+    assert context["groups"][-1].note == "1 passed in both"
+
+
+def test_what_a_retest_found_stands_at_its_case(admin_client: Client) -> None:
+    base, head = (
+        make_run({"a": ["passed"], "b": ["passed"]}),
+        make_run({"a": ["failed"], "b": ["failed"]}),
+    )
+    suspect = Suspect(
+        name="a",
+        direction=Direction.WORSE,
+        base_before=Trials(passed=1),
+        head_before=Trials(failed=1),
+        base=Trials(passed=5),
+        head=Trials(failed=5),
+        state=SuspectState.DECIDED,
+    )
+    Settlement.objects.create(
+        base=base,
+        head=head,
+        cases=[suspect.to_json()],
+        compared=2,
+        few=2,
+        hopeless=0,
+        suspects=1,
+        status=Settlement.Status.FINISHED,
+        finished_at=timezone.now(),
+    )
+
+    really, worse = shown(admin_client, base, head).context["groups"]
+
+    assert [(group.key, group.rows[0].name) for group in (really, worse)] == [
+        ("really_worse", "a"),
+        ("worse", "b"),
+    ]
+    assert really.rows[0].reason.startswith("Retest: 5 of 5, now 0 of 5.")
+
+
+def test_many_cases_of_a_kind_are_a_click_away(admin_client: Client) -> None:
+    number = MAX_OF_A_GROUP + 1
+    base, head = (
+        make_run({f"case {n}": [state] for n in range(number)}) for state in ("passed", "failed")
+    )
+
+    (group,) = shown(admin_client, base, head).context["groups"]
+    (whole,) = admin_client.get(group.all_url).context["groups"]
+
+    assert (group.count, len(group.rows), len(whole.rows)) == (number, MAX_OF_A_GROUP, number)
+    assert whole.all_url == ""
 
 
 def test_cases_are_filtered_by_change_and_by_part_of_their_name(admin_client: Client) -> None:
@@ -95,7 +142,7 @@ def test_cases_are_filtered_by_change_and_by_part_of_their_name(admin_client: Cl
     assert found(change="same") == ["Refund"]
     assert found(change="nonsense", case="  ") == found()
     assert found(case="nothing like it") == []
-    assert counts(shown(admin_client, base, head, case="refund").context)[""] == 2
+    assert counts(shown(admin_client, base, head, case="refund").context) == {"worse": 1, "same": 1}
 
 
 def test_cases_come_page_by_page_and_an_unknown_page_is_the_nearest(admin_client: Client) -> None:
@@ -103,7 +150,7 @@ def test_cases_come_page_by_page_and_an_unknown_page_is_the_nearest(admin_client
     base, head = make_run(cases), make_run(cases)
 
     pages = [
-        len(names(shown(admin_client, base, head, page=page).context))
+        len(names(shown(admin_client, base, head, change="same", page=page).context))
         for page in ("", "1", "2", "99", "x", "-1")
     ]
 
@@ -274,21 +321,20 @@ def test_the_only_run_of_a_suite_has_nothing_to_be_compared_with(admin_client: C
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "state"),
+    ("before", "after", "tone"),
     [
-        ("passed", "failed", "trending_down"),
-        ("failed", "passed", "trending_up"),
-        ("passed", "passed", "balance"),
-        ("passed", "errored", "help"),
+        ("passed", "failed", "bad"),
+        ("failed", "passed", "good"),
+        ("passed", "passed", "calm"),
+        ("passed", "errored", "calm"),
     ],
 )
 def test_the_suite_as_a_whole_has_a_verdict_and_a_next_step(
-    admin_client: Client, before: str, after: str, state: str
+    admin_client: Client, before: str, after: str, tone: str
 ) -> None:
     runs = [make_run([verdict] * 12) for verdict in (before, after)]
 
     (line,) = shown(admin_client, *runs).context["heads"]
 
-    assert state in line.badges[0]
+    assert line.tone == tone
     assert line.advice
-    assert bool(line.first_worse) == (state == "trending_down")

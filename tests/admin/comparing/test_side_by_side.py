@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from evals_app.admin.comparing.side_by_side import side_by_side_url
+from evals_app.admin.comparing.side_by_side import replies_url, side_by_side_url
 from evals_app.engine.record.trial import Trial
 from evals_app.models import Run, Transcript
 from tests.authored import client_who_may
@@ -45,6 +45,26 @@ def test_what_differs_is_marked_in_words_and_not_by_colour_alone(admin_client: C
     assert "[only here: </span>14<span" in text
     assert len(response.context["grades"]) == 1
     assert response.context["same_grades"] == []
+
+
+def test_below_a_case_is_what_was_said_and_of_a_judge_only_what_it_misses(
+    admin_client: Client,
+) -> None:
+    items = [
+        {"id": 1, "text": "Names the days", "verdict": "fail"},
+        {"id": 2, "text": "Is polite", "verdict": "pass"},
+    ]
+    judged: Any = {"family": "judged", "details": {"items": items}}
+    base = run_of(make_trial(reply="It takes 30 days."), **judged)
+    head = run_of(make_trial(reply="It takes some days."), state="failed", **judged)
+
+    response = admin_client.get(replies_url(CASE, runs=[base.pk, head.pk]))
+    text = response.content.decode()
+
+    assert "It takes some days." in text
+    assert "only here" not in text
+    assert "<mark>Names the days</mark>" in text
+    assert "Is polite" not in text
 
 
 def test_numbers_are_subtracted_only_where_both_are_known(admin_client: Client) -> None:

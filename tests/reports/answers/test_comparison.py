@@ -231,8 +231,8 @@ def test_counts_leave_out_what_did_not_happen() -> None:
     [
         pytest.param([(3, 0), (2, 1)], ChangeKind.FEWER, "Same verdict, 1 trial fewer", id="fewer"),
         pytest.param([(0, 3), (2, 1)], ChangeKind.MORE, "Same verdict, 2 trials more", id="more"),
-        ([(3, 0), (2, 2)], ChangeKind.FEWER, "Fewer trials passed"),
-        ([(3, 0), (2, 1), (1, 2)], ChangeKind.FEWER, "Fewer trials passed"),
+        ([(3, 0), (2, 2)], ChangeKind.FEWER, "Less often"),
+        ([(3, 0), (2, 1), (1, 2)], ChangeKind.FEWER, "Less often"),
         pytest.param([(3, 0), (0, 3)], ChangeKind.WORSE, "Worse", id="another change"),
     ],
 )
