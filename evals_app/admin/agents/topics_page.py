@@ -53,13 +53,12 @@ from evals_app.runs.topics import topics_of
 
 SEEING_TOPICS = ("evals_app.view_run", "evals_app.view_agent")
 _TEMPLATES = "admin/evals_app/agents/topics"
-_TONES: Mapping[ReadinessState, tuple[str, str]] = {
-    "ready": ("good", "check_circle"),
-    "limited": ("warn", "rule"),
-    "fix_source": ("bad", "build"),
-    "people_only": ("calm", "group"),
+_TONES: Mapping[ReadinessState, str] = {
+    "ready": "good",
+    "limited": "warn",
+    "fix_source": "bad",
+    "people_only": "calm",
 }
-_ANSWER_TONES = {"yes": "good", "no": "bad", "not_yet": "warn"}
 _FileKind = Literal["csv", "xlsx", "markdown"]
 
 
@@ -69,10 +68,9 @@ class TopicLine(NamedTuple):
     topic: Json
     state: str
     tone: str
-    icon: str
     passed: str
     detail: str
-    dots: list[tuple[Json, str]]  # the last whole runs with their state
+    dots: list[str]  # the tones of the last whole runs
     last_runs: str
     judge: str
     cases_url: str
@@ -101,26 +99,25 @@ def show_topics(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _line(topic: Json, suites: Mapping[str, Suite]) -> TopicLine:
     said, cases = topic["readiness"], cases_of(topic)
-    tone, icon = _TONES[said["state"]] if said else ("calm", "remove_circle")
+    tone = _TONES[said["state"]] if said else "calm"
     return TopicLine(
         topic,
         STATES[said["state"]] if said else NOT_SET,
         "warn" if said and said["is_over"] else tone,
-        "schedule" if said and said["is_over"] else icon,
         passed_text(cases),
         passed_detail(cases),
-        [(run, _state_of(run)) for run in topic["last_runs"]],
-        last_runs_text(topic["last_runs"]),
+        list(map(_tone_of, topic["last_runs"])),
+        f"Last whole runs, oldest first: {last_runs_text(topic['last_runs'])}",
         judge_text(topic["judge"]),
         _cases_url(topic, suites),
     )
 
 
-def _state_of(run: Json) -> str:
-    """Return the state of a run as a dot shows it: failed if a case failed."""
+def _tone_of(run: Json) -> str:
+    """Return the mark of a run: a ring if a case failed."""
     if run["passed"] < run["decided"]:
-        return "failed"
-    return "passed" if run["decided"] == run["cases"] else "unknown"
+        return "bad"
+    return "good" if run["decided"] == run["cases"] else "warn"
 
 
 def _cases_url(topic: Json, suites: Mapping[str, Suite]) -> str:

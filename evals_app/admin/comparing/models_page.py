@@ -13,7 +13,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from evals_app.admin.comparing.side_by_side import comparison_url, read_number
-from evals_app.admin.kit.presentation import badge, plural
+from evals_app.admin.kit.presentation import SIGNS, badge, plural
 from evals_app.admin.starting.run_dialog import models_url
 from evals_app.library.importing.rights import Rights
 from evals_app.models import Execution
@@ -29,6 +29,7 @@ from evals_app.reports.answers.model_comparison import (
     TableRun,
     column_names,
 )
+from evals_app.reports.answers.model_comparison_answers import conclusion
 from evals_app.reports.renderers.model_tables import (
     TotalRow,
     missed_text,
@@ -82,7 +83,7 @@ class ModelLine:
 class AgainstLine:
     """What is said of a column against the first one, with the runs in which it is worst."""
 
-    badge: SafeString
+    tone: str
     name: str
     finding: str
     worst: str
@@ -162,6 +163,7 @@ def _results(
     return {
         "lines": [_suite_line(request, row, names) for row in rows],
         "cases_url": models_url(wanted, name="run_models_cases"),
+        "conclusion": conclusion(comparison),
         "against": _against_lines(comparison, names),
         "totals": [_total_line(row, names) for row in total_rows(comparison)],
         "notes": notes(comparison),
@@ -326,8 +328,8 @@ def _case_cell(
 def _against_lines(comparison: ModelComparison, names: Sequence[str]) -> list[AgainstLine]:
     return [
         AgainstLine(
-            _against_badge(totals.against),
-            f"{name} against {names[0]}",
+            _against_tone(totals.against),
+            f"{name}: {_against_word(totals.against)}",
             finding(totals.against),
             *_worst(comparison, place),
         )
@@ -336,9 +338,12 @@ def _against_lines(comparison: ModelComparison, names: Sequence[str]) -> list[Ag
     ]
 
 
-def _against_badge(head: HeadCases) -> SafeString:
-    word = "Too few cases differ" if head.is_too_small else VERDICTS[head.verdict]
-    return badge("undecided" if head.is_too_small else head.verdict, word=word)
+def _against_tone(head: HeadCases) -> str:
+    return SIGNS["undecided" if head.is_too_small else head.verdict].tone
+
+
+def _against_word(head: HeadCases) -> str:
+    return "too few cases differ" if head.is_too_small else VERDICTS[head.verdict].lower()
 
 
 def _worst(comparison: ModelComparison, place: int) -> tuple[str, str]:

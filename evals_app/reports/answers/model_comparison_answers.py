@@ -1,6 +1,6 @@
 """The table of agents and models as JSON: what REST answers and reports contain."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 from uuid import UUID
 
@@ -31,6 +31,8 @@ from evals_app.reports.answers.run_answers import (
     Tokens,
     in_json,
 )
+from evals_app.reports.words.effort import effort_in_short
+from fixtures_app.ground.quoting import join_list
 
 
 class PassShareJson(Answer):
@@ -139,6 +141,10 @@ class ModelComparisonAnswer(Answer):
 
     group: UUID | None = Field(description="Of the runs, if they were started together.")
     is_open: bool = Field(description="Whether a run has not ended.")
+    conclusion: str = Field(
+        description="Which column is better than the first one, in a sentence; empty for one column, and"
+        " while a run is open."
+    )
     columns: list[ModelColumnJson]
     suites: list[SuiteInColumnsJson]
     missed: list[MissedPointJson] | None = Field(
@@ -163,6 +169,7 @@ def model_comparison_json(
     return ModelComparisonAnswer.of(
         group=in_json(group),
         is_open=comparison.is_open,
+        conclusion=conclusion(comparison),
         columns=[_column(*column) for column in columns],
         suites=[
             SuiteInColumnsJson.of_object(
@@ -185,6 +192,34 @@ def model_comparison_json(
         if cases is None
         else [_case(suite, row) for suite, rows in cases.items() for row in rows],
     )
+
+
+def conclusion(comparison: ModelComparison) -> str:
+    """Say in a sentence which column is better than the first one; empty if there is nothing to say."""
+    first, *names = column_names(comparison.columns)
+    found = [totals.against for totals in comparison.totals if totals.against is not None]
+    if comparison.is_open or not found:
+        return ""
+    others: dict[HeadVerdict, list[str]] = {}
+    for name, head in zip(names, found, strict=True):
+        others.setdefault("no_clear_difference" if head.is_too_small else head.verdict, []).append(
+            name
+        )
+    worse = others.get("worse", [])
+    if better := others.get("better"):
+        said = f"{_they_are(better)} clearly better than {first}."
+    elif alike := others.get("no_clear_difference"):
+        said = f"No clear difference between {first} and {join_list(alike)}."
+        said += f" {_they_are(worse)} clearly worse." if worse else ""
+    elif worse:
+        said = f"Stay with {first}: {_they_are(worse)} clearly worse."
+    else:
+        return f"{first} has no case in common with {join_list(names)}."
+    return f"{said} {effort_in_short(found[0].effort)}".rstrip() if len(found) == 1 else said
+
+
+def _they_are(names: Sequence[str]) -> str:
+    return f"{join_list(names)} {'is' if len(names) == 1 else 'are'}"
 
 
 def _column(name: str, column: ModelColumn, totals: ColumnTotals) -> Json:

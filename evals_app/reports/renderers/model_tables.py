@@ -16,6 +16,7 @@ from evals_app.reports.answers.model_comparison import (
     SuiteCell,
     column_names,
 )
+from evals_app.reports.answers.model_comparison_answers import conclusion
 from evals_app.reports.renderers.markdown import WORDS, escape_text, reason_line, table
 from evals_app.reports.words.figures import UNKNOWN, count_text, duration, score_text
 from evals_app.reports.words.shares import share_text
@@ -102,9 +103,10 @@ def against_text(head: HeadCases | None) -> str:
 
 
 def findings(comparison: ModelComparison) -> list[str]:
-    """Return a sentence on each column against the first one."""
+    """Return which column is better, and a sentence on each against the first one."""
     names = column_names(comparison.columns)
-    return [
+    said = conclusion(comparison)
+    return ([said] if said else []) + [
         f"{name} against {names[0]}: {finding(totals.against)}"
         for name, totals in zip(names, comparison.totals, strict=True)
         if totals.against is not None

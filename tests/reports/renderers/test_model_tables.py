@@ -1,6 +1,7 @@
 import io
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from openpyxl import load_workbook
@@ -13,6 +14,7 @@ from evals_app.reports.answers.model_comparison import (
     case_rows,
     compare_models,
 )
+from evals_app.reports.answers.model_comparison_answers import conclusion
 from evals_app.reports.renderers.model_page import models_page
 from evals_app.reports.renderers.model_tables import (
     FailedTrial,
@@ -52,6 +54,30 @@ def test_totals_are_never_without_their_number() -> None:
     assert rows["Against a/x"] == ("—", "Too few cases differ (40 points lower, 1 case)")
     assert rows["Reply time, median"] == ("—", "—")
     assert rows["Cost"] == ("$0.50", "$0.50")
+
+
+def cases(good: range) -> list[Any]:
+    return [a_case(str(n), *((5, 0) if n in good else (0, 5))) for n in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ([range(30)], ""),
+        ([range(30), range(10)], "Stay with a/0: a/1 is clearly worse."),
+        ([range(10), range(30)], "a/1 is clearly better than a/0."),
+        ([range(20), range(20)], "No clear difference between a/0 and a/1."),
+        (
+            [range(20), range(20), range(5)],
+            "No clear difference between a/0 and a/1. a/2 is clearly worse.",
+        ),
+        ([range(30), range(9), range(10)], "Stay with a/0: a/1, a/2 are clearly worse."),
+    ],
+)
+def test_one_sentence_says_which_column_is_better(columns: list[range], expected: str) -> None:
+    runs = [a_run(n, "greet", f"a/{n}", *cases(good)) for n, good in enumerate(columns)]
+
+    assert conclusion(compared(*runs)) == expected
 
 
 def test_a_reply_that_never_came_is_no_unknown_time() -> None:
