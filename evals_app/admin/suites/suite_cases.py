@@ -6,23 +6,26 @@ A fixed number of queries, however many cases there are.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, StrIndex
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
-from django.utils.safestring import SafeString
 from pydantic import ValidationError
 
-from evals_app.admin.kit.presentation import badge, first_words, plural
+from evals_app.admin.kit.presentation import SIGNS, Sign, first_words, plural
+from evals_app.engine.record.trial import Verdict
+from evals_app.engine.statistics.comparison import ChangeKind, change_of
 from evals_app.formats.snapshots.run_snapshot import canonical_case, case_digest
-from evals_app.models import Case, CaseResult, Suite, Turn
+from evals_app.models import Case, CaseResult, Execution, Run, Suite, Turn
 from evals_app.models.authored.suites import load_content
+from evals_app.reports.answers.comparison import CHANGES
 from evals_app.reports.words.shares import TRIAL_COUNTS, share_of_trials
 
 PER_PAGE = 50
+LAST_RUNS = 5  # whose results each case shows
 # By the word in the address; a case without a verdict has not run, or could not be decided.
 VERDICTS = {
     "failed": "Failed",
@@ -95,24 +98,48 @@ def known_tags(rows: QuerySet[Case] | QuerySet[Suite]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class CaseLine:
-    """A case in the list; `number` is its place in the suite, if all cases are shown."""
+    """A case in the list; `number` is its place in the suite, if all cases are shown.
+
+    `change` is what happened to it since the released version, `last` its results in the last whole
+    runs, the oldest first.
+    """
 
     case: Case
     number: int | None
     first: str
     turns: str
     checks: str
-    badge: SafeString | str
+    state: str
     rate: str
     is_edited: bool
+    change: str
+    change_tone: str
+    reason: str
+    last: tuple[str, ...]
+
+    @property
+    def sign(self) -> Sign:
+        return SIGNS[self.state or "none"]
+
+    @property
+    def last_tones(self) -> list[str]:
+        return [SIGNS[state].tone for state in self.last]
+
+    @property
+    def last_words(self) -> str:
+        """The last results for people who do not see the marks."""
+        words = ", ".join(SIGNS[state].word.lower() for state in self.last)
+        return f"Last results, oldest first: {words}"
 
 
 class CaseList:
     """One page of the cases of a suite."""
 
-    def __init__(self, suite: Any, chosen: CaseListFilter, *, page: str = "") -> None:
+    def __init__(
+        self, suite: Any, chosen: CaseListFilter, *, page: str = "", may_read: bool = False
+    ) -> None:
         self.suite, self.filter = suite, chosen
-        self._page_asked = page
+        self._page_asked, self._may_read = page, may_read
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
@@ -141,27 +168,86 @@ class CaseList:
     def lines(self) -> list[CaseLine]:
         cases = list(self.page.object_list)
         load_content(cases, case__in=cases)
-        names = [case.name for case in cases]
-        rows = CaseResult.objects.filter(run=self.suite.verdict_run_id, name__in=names)
-        results = {row.name: row for row in rows.only("name", "verdict", "digest", *TRIAL_COUNTS)}
+        results = self._results([case.name for case in cases])
+        reasons = self._reasons(results)
         start = None if self.filter.query else self.page.start_index()
         return [
-            _line(case, results.get(case.name), None if start is None else start + number)
+            _line(
+                case,
+                results.get(case.name, _NO_RESULTS),
+                None if start is None else start + number,
+                reasons.get(case.name, ""),
+            )
             for number, case in enumerate(cases)
         ]
 
+    def _results(self, names: Sequence[str]) -> "dict[str, _Results]":
+        """Return how cases did in the last whole runs, and in the released version."""
+        run, released = self.suite.verdict_run_id, self.suite.baseline_id
+        if run is None:
+            return {}
+        last = Run.objects.suite_verdicts().filter(suite=self.suite).order_by("-pk")
+        wanted = Q(run__in=last.values("pk")[:LAST_RUNS]) | Q(run=released)
+        rows = CaseResult.objects.filter(wanted, name__in=names).order_by("run")
+        found: dict[str, dict[int, CaseResult]] = {}
+        for row in rows.only("name", "run", "verdict", "digest", "score", "checks", *TRIAL_COUNTS):
+            found.setdefault(row.name, {})[row.run_id] = row
+        return {
+            name: _Results(
+                by_run.get(run),
+                None if released == run else by_run.get(released),
+                tuple(row.verdict or "none" for row in by_run.values())[-LAST_RUNS:],
+            )
+            for name, by_run in found.items()
+        }
 
-def _line(case: Case, result: CaseResult | None, number: int | None) -> CaseLine:
+    def _reasons(self, results: "Mapping[str, _Results]") -> dict[str, str]:
+        """Return why cases went wrong in their last run, for people who may read conversations."""
+        wrong = [
+            name
+            for name, found in results.items()
+            if found.now and found.now.verdict in _WENT_WRONG
+        ]
+        if not (wrong and self._may_read):
+            return {}
+        rows = Execution.objects.filter(
+            run=self.suite.verdict_run_id, case__in=wrong, verdict__in=_WENT_WRONG
+        )
+        # The first trial that went wrong comes last, and counts.
+        return dict(rows.order_by("-trial").values_list("case", "reason"))
+
+
+class _Results(NamedTuple):
+    """A case in the last whole run, in the released version, and its last verdicts."""
+
+    now: CaseResult | None
+    released: CaseResult | None
+    last: tuple[str, ...]
+
+
+_NO_RESULTS = _Results(None, None, ())
+_WENT_WRONG = (Verdict.FAILED, Verdict.ERRORED)
+
+
+def _line(case: Case, results: _Results, number: int | None, reason: str) -> CaseLine:
     turns = list(case.turns.all())
+    result = results.now
+    change = ""
+    if result is not None and results.released is not None:
+        change = change_of(results.released.outcome, result.outcome)
     return CaseLine(
         case=case,
         number=number,
         first=first_words(turns[0].user, most=140) if turns else "",
         turns=plural(len(turns), "turn"),
         checks=_checks(turns, case),
-        badge=badge(result.verdict or "none") if result else "",
-        rate=share_of_trials(vars(result)) if result and result.verdict else "",
+        state=(result.verdict or "none") if result else "",
+        rate=share_of_trials(vars(result)) if result and result.trials > 1 else "",
         is_edited=result is not None and result.digest not in {"", _digest(case)},
+        change="" if change in {"", ChangeKind.SAME} else CHANGES[ChangeKind(change)].label.lower(),
+        change_tone=SIGNS[change].tone if change else "",
+        reason=reason,
+        last=results.last,
     )
 
 

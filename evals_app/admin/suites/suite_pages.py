@@ -15,7 +15,6 @@ from django.views.decorators.http import require_GET
 from evals_app.admin.agents.copies import copy_case
 from evals_app.admin.comparing.release_box import release_box
 from evals_app.admin.history.highlights import highlight_lists
-from evals_app.admin.history.suite_verdict import standing_text
 from evals_app.admin.history.trends import suite_trend
 from evals_app.admin.kit.pages import may_view, page_context, viewers_of
 from evals_app.admin.kit.presentation import plural, run_badges
@@ -173,7 +172,12 @@ def cases(request: HttpRequest, pk: int) -> HttpResponse:
     if not _sees_cases(request):
         return redirect("admin:evals_app_suite_change", suite.pk)
     actions = allowed_actions(request)
-    cases = CaseList(suite, CaseListFilter.read(request.GET), page=request.GET.get("p", ""))
+    cases = CaseList(
+        suite,
+        CaseListFilter.read(request.GET),
+        page=request.GET.get("p", ""),
+        may_read=request.user.has_perm("evals_app.view_execution"),
+    )
     context |= {
         "list": cases,
         "actions": actions,
@@ -328,7 +332,7 @@ def _results_of_note(suite: Any) -> dict[str, Any]:
     comparing = (*COMPARING_CASES, *COMPARING_EFFORTS)
     lacks_baseline = any(getattr(suite, name) is not None for name in comparing)
     return {
-        "standing": standing_text(known),
+        "standing": known,
         "last": last,
         "last_rate": share_with_people(vars(last), last.reviewed) if last else "",
         "open_run": max(open_runs, key=lambda run: run.pk, default=None),

@@ -8,6 +8,7 @@ from django.test import Client
 
 from evals_app.admin.suites.case_edits import move_case
 from evals_app.admin.suites.case_selection import ACTIONS
+from evals_app.admin.suites.suite_cases import LAST_RUNS
 from evals_app.models import Case, Run, Suite, Turn
 from evals_app.runs.ground.rights import RUNNING
 from tests.authored import a_case, client_who_may, write_suite
@@ -53,8 +54,27 @@ def test_a_case_shows_what_it_asks_and_how_it_did(admin_client: Client) -> None:
     zebra, ant, new = shown.values()
     assert list(shown) == ["Zebra", "Ant", "New"]
     assert (zebra.first, zebra.turns, zebra.checks) == ("Where is my order?", "1 turn", "1 check")
-    assert ("Failed" in zebra.badge, zebra.rate.replace("\u00a0", " ")) == (True, "50 % (1 of 2)")
-    assert ("Passed" in ant.badge, new.badge, new.rate) == (True, "", "")
+    assert (zebra.state, zebra.rate.replace("\u00a0", " ")) == ("failed", "50 % (1 of 2)")
+    assert [(line.state, line.rate) for line in (ant, new)] == [("passed", ""), ("", "")]
+
+
+def test_a_case_shows_what_changed_since_the_released_version_and_its_last_results(
+    admin_client: Client,
+) -> None:
+    suite = write_suite([a_case("Ant")])
+    released, *_ = (make_run({"Ant": ["passed"]}, suite=suite) for _ in range(LAST_RUNS + 1))
+    make_run({"Ant": ["failed"]}, suite=suite)
+    for kept_out in ({"is_whole": False}, {"grades_of": released, "is_whole": False}):
+        make_run({"Ant": ["errored"]}, suite=suite, **kept_out)
+    Suite.objects.update(baseline=released)
+
+    (line,) = lines(admin_client, suite).values()
+
+    assert (line.change, line.change_tone) == ("worse", "bad")
+    assert line.last == ("passed",) * 4 + ("failed",)
+    assert line.reason
+    (unread,) = lines(client_who_may("view_suite", "view_case", "view_run"), suite).values()
+    assert unread.reason == ""
 
 
 def test_a_case_that_was_edited_since_its_last_verdict_says_so(admin_client: Client) -> None:
