@@ -269,10 +269,14 @@ class ColumnsForm(forms.Form):
         return next((self[name] for name, known in self._kinds.items() if known == kind), None)
 
 
+def _first_sentence(about: str) -> str:
+    return about.partition(". ")[0].removesuffix(".")
+
+
 def _columns(column: OfferedColumn) -> list[tuple[str, str]]:
     """Return what a column may be: ignored, a parameter of its name, or any known column."""
     param = param_column(column.header).header
     names = {IGNORED: "Ignore this column"}
-    names |= {known: f"{known}: {about}" for known, about in ABOUT.items()}
-    names[param] = f"{Truncator(param).chars(_LABEL_CHARS)}: {ABOUT_PARAM}"
+    names |= {known: _first_sentence(about) for known, about in ABOUT.items()}
+    names[param] = f"{_first_sentence(ABOUT_PARAM)}: {Truncator(param).chars(_LABEL_CHARS)}"
     return [*({column.became: column.became} | names).items()]
