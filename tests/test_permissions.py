@@ -207,6 +207,7 @@ PAGES: dict[str, Need] = {
     "admin/evals_app/run/case-history/": {"GET": "view_run|change_run", "POST": NOBODY},
     f"{_RUN}live/": "view_run|change_run",
     f"{_RUN}wrong/": "view_run|change_run",
+    f"{_RUN}related/": "view_run|change_run",
     f"{_RUN}report/<slug:report_kind>/": "view_run|change_run",
     f"{_RUN}decide/<slug:what>/": DECIDING,
     f"{_RUN}accept/": DECIDING,

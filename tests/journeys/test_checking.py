@@ -8,6 +8,7 @@ from evals_app.models import Review, ReviewTask
 from evals_app.runs.reviews.review_tasks import create_task
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
+from tests.journeys.picking import open_more
 from tests.runs.judged_runs import judged_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -25,6 +26,7 @@ def test_a_sample_is_drawn_and_checked_by_keyboard(visit: Visit) -> None:
     run = elsewhere(lambda: judged_run("hello", "hello", "rude", "hello", "rude", "hello"))
     page = visit("evals_app_run_change", run.pk)
 
+    open_more(page)
     page.get_by_role("button", name="Check grades").press("Enter")
     dialog = page.get_by_role("dialog", name="Check grades")
     dialog.get_by_label("Grades to check").fill("5")

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from evals_app.models import Run
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
+from tests.journeys.picking import open_more
 from tests.makers import make_execution, make_grade, make_run, make_trial
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -22,8 +23,7 @@ def run_with_failures() -> Run:
 
 def downloaded(page: Page, kind: str, folder: Path) -> Path:
     """Download a report with the keyboard."""
-    page.get_by_text("Download report").focus()
-    page.keyboard.press("Enter")
+    open_more(page)
     link = page.get_by_role("link", name=kind)
     expect(link).to_be_visible()
     link.focus()
@@ -37,8 +37,7 @@ def downloaded(page: Page, kind: str, folder: Path) -> Path:
 def test_the_page_to_send_by_mail_works_offline(visit: Visit, tmp_path: Path) -> None:
     run = elsewhere(run_with_failures)
     page = visit("evals_app_run_change", run.pk)
-    menu = page.get_by_text("Download report")
-    menu.press("Enter")
+    open_more(page)
     page.keyboard.press("Escape")
     expect(page.get_by_role("link", name="One page")).to_be_hidden()
     path = downloaded(page, "One page to send by mail", tmp_path)

@@ -23,14 +23,14 @@ def test_the_result_comes_by_itself_and_leaves_the_focus_alone(visit: Visit) -> 
     expect(page.get_by_text("Waiting for a worker")).to_be_visible()
     expect(page.get_by_text("python manage.py worker")).to_be_visible()
     page.evaluate("window.notReloaded = true")
-    link = page.get_by_role("link", name="All executions")
+    link = page.locator("#content-main").get_by_role("link", name="Greetings")
     link.focus()
 
     elsewhere(work)
 
     expect(page.get_by_role("heading", name="What went wrong")).to_be_visible()
-    expect(page.get_by_text("1 of 2 cases failed.")).to_be_visible()
-    expect(page.get_by_role("status")).to_have_text("Finished: failed. 1 passed, 1 failed.")
+    expect(page.get_by_role("heading", name="1 of 2 cases passed")).to_be_visible()
+    expect(page.get_by_role("status")).to_have_text("Finished: failed. 1 of 2 cases passed.")
     expect(link).to_be_focused()
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
     assert page.evaluate("window.notReloaded")
@@ -49,7 +49,7 @@ def test_failures_come_while_the_run_goes_on_and_wait_while_one_is_in_focus(visi
     with page.expect_response(lambda response: response.url.endswith("/live/")):
         pass  # other parts go on
     expect(first).to_be_focused()
-    page.get_by_role("link", name="All executions").focus()
+    page.locator("#content-main").get_by_role("link", name="Refunds").focus()
     expect(so_far.get_by_role("link", name="C")).to_be_visible(timeout=10_000)
 
 
@@ -58,7 +58,9 @@ def test_from_a_failure_to_its_repair_and_a_rerun_by_keyboard(visit: Visit) -> N
     elsewhere(work)
     page = visit("evals_app_run_change", run.pk)
 
-    page.locator(".review-cause").get_by_role("link", name="case 2").press("Enter")
+    page.get_by_role("region", name="What went wrong").get_by_role("link", name="case 2").press(
+        "Enter"
+    )
     expect(page.get_by_text("A check did not pass.")).to_be_visible()
     expect(page.locator(".bubble.is-user")).to_contain_text("bye")
     expect(page.locator(".bubble.is-agent")).to_contain_text("You said: bye")
@@ -73,9 +75,9 @@ def test_from_a_failure_to_its_repair_and_a_rerun_by_keyboard(visit: Visit) -> N
     dialog.get_by_role("button", name="Re-run").press("Enter")
 
     page.wait_for_url(lambda url: "/run/" in url)
-    expect(page.get_by_role("link", name=f"run {run.pk}")).to_be_visible()
+    expect(page.get_by_text(f"Re-run of run {run.pk}").first).to_be_visible()
     elsewhere(work)
-    expect(page.get_by_role("status")).to_have_text("Finished: passed. 1 passed.")
+    expect(page.get_by_role("status")).to_have_text("Finished: passed. 1 of 1 case passed.")
 
 
 def test_cancelling_asks_first_and_escape_lets_it_go_on(visit: Visit) -> None:
@@ -92,7 +94,7 @@ def test_cancelling_asks_first_and_escape_lets_it_go_on(visit: Visit) -> None:
     page.get_by_role("button", name="Cancel run").click()
 
     expect(page.get_by_text("This run was cancelled.")).to_be_visible()
-    expect(page.locator(".review-counters")).to_contain_text("Cancelled")
+    expect(page.get_by_role("status")).to_contain_text("2 not run")
     assert elsewhere(lambda: Run.objects.get().cancelled) == 2
 
 

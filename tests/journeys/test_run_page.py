@@ -64,7 +64,7 @@ def test_a_run_at_its_ceiling_goes_on_under_a_higher_one(visit: Visit) -> None:
     expect(page.get_by_text(f"Run {run.pk} resumed.")).to_be_visible()
     expect(page.get_by_text("Spent so far: $0.97 of at most $2.50.")).to_be_visible()
     elsewhere(work)
-    expect(page.get_by_role("status")).to_have_text("Finished: passed. 2 passed.")
+    expect(page.get_by_role("status")).to_have_text("Finished: passed. 2 of 2 cases passed.")
 
 
 def test_what_nobody_holds_is_put_back_on_a_phone(visit: Visit) -> None:
@@ -85,4 +85,4 @@ def test_what_nobody_holds_is_put_back_on_a_phone(visit: Visit) -> None:
     expect(page.get_by_text("1 conversation requeued.")).to_be_visible()
     expect(page.get_by_text("Something is stuck.")).to_have_count(0)
     elsewhere(work)
-    expect(page.get_by_role("status")).to_have_text("Finished: passed. 2 passed.")
+    expect(page.get_by_role("status")).to_have_text("Finished: passed. 2 of 2 cases passed.")

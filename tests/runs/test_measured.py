@@ -46,7 +46,7 @@ def test_metrics_without_a_threshold_end_measured_with_their_scores() -> None:
     assert (execution["verdict"], execution["cause"]) == ("measured", None)
     assert execution["score"] == answer["score"]
     assert "only measured" in " ".join(answer["notes"])
-    assert "measured" in results(run)["headline"]
+    assert "measured" in results(run)["counted"].headline
 
 
 @pytest.mark.parametrize("kind", ["html", "markdown", "junit", "csv", "github"])

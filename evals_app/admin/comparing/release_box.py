@@ -1,7 +1,8 @@
 """The box that answers “May we ship?” at the top of a page, with the next step of each reason."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -46,7 +47,7 @@ class ReleaseBox:
     """The answer in a word and a sentence, more reasons, and what is said beside it.
 
     `decision` is what a person decided; `run` is set for those who may decide; `page_url` is the
-    address of the page to send.
+    address of the page to send; `changes` has what happened to single cases.
     """
 
     word: str
@@ -58,6 +59,7 @@ class ReleaseBox:
     run: Run | None = None
     accepted: Sequence[AcceptedFailure] = ()
     page_url: str = ""
+    changes: Mapping[str, StrEnum] = field(default_factory=dict)
 
 
 def release_box(request: HttpRequest, suite: Suite, *, run: Run | None = None) -> ReleaseBox | None:
@@ -77,6 +79,7 @@ def release_box(request: HttpRequest, suite: Suite, *, run: Run | None = None) -
         release.run if may_decide and release.run and not release.run.is_open else None,
         release.accepted,
         sent_decision_url(release.run) if release.run and not release.run.is_open else "",
+        release.check.changes,
     )
 
 

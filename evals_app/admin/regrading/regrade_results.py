@@ -10,7 +10,7 @@ from django.db.models.functions import RowNumber
 from django.utils.safestring import SafeString
 
 from evals_app.admin.comparing.side_by_side import side_by_side_url
-from evals_app.admin.kit.presentation import badge, plural, run_badges
+from evals_app.admin.kit.presentation import badge, plural
 from evals_app.engine.record.trial import Verdict
 from evals_app.models import Execution, GradeResult, Run
 from evals_app.reports.answers.run_json import JUDGE_NOISE, judge_noise_json
@@ -30,15 +30,12 @@ class ChangedVerdict:
     after: SafeString
 
 
-def made_from(run: Run) -> dict[str, Any]:
-    """Return the last runs that run cases of a run again, or grade it again, in one query."""
+def runs_made_from(run: Run) -> tuple[list[Run], list[Run]]:
+    """Return the last runs that run cases of a run again, and those that grade it again."""
     rows = Run.objects.filter(Q(rerun_of=run) | Q(grades_of=run)).defer("summary")
     runs = sorted(rows.order_by("-pk")[:MAX_LINKS], key=lambda row: row.pk)
     again = [row for row in runs if row.grades_of_id == run.pk]
-    return {
-        "reruns": [row for row in runs if row.grades_of_id != run.pk],
-        "regrades": [{"run": row, "badges": run_badges(row)} for row in again],
-    }
+    return [row for row in runs if row.grades_of_id != run.pk], again
 
 
 def regraded_line(run: Run) -> str:

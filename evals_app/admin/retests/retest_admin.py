@@ -10,11 +10,10 @@ from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
 from evals_app.admin.kit.permissions import ReadOnly
+from evals_app.admin.retests.retest_dialog import result_in_words
 from evals_app.admin.retests.views import live_context, settlement_badges, with_head
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.statistics.retest import LOOKS
 from evals_app.models import Settlement
-from evals_app.reports.answers.retests import headline
 from fixtures_app.editing.times import moment
 
 
@@ -48,11 +47,7 @@ class SettlementAdmin(ReadOnly):
 
     @display(description="Result")
     def result(self, settlement: Settlement) -> str:
-        if settlement.is_open:
-            return f"Look {settlement.look} of {len(LOOKS)}"
-        columns = ("status", "with_better", "really_worse", "really_better", "was_flaky")
-        row = {column: getattr(settlement, column) for column in (*columns, "cannot_tell")}
-        return headline(row, [])
+        return result_in_words(settlement)
 
     @display(description="Cost ceiling")
     def cost(self, settlement: Settlement) -> str:

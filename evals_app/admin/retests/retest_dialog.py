@@ -13,8 +13,9 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from evals_app.admin.starting.run_choices import CeilingField
 from evals_app.admin.starting.run_dialog import may_run
+from evals_app.engine.statistics.retest import LOOKS
 from evals_app.models import Run, Settlement
-from evals_app.reports.answers.retests import warnings
+from evals_app.reports.answers.retests import headline, warnings
 from evals_app.runs.retests.candidates import (
     SettlementPlan,
     SettlementPrice,
@@ -101,11 +102,19 @@ def retest_url(request: HttpRequest, head: Run, *, base: Run | None = None) -> s
 
 
 def settlements_of(run: Run) -> list[Settlement]:
-    """Return the last settlements that compare a run, for `retests/links.html`."""
+    """Return the last settlements that compare a run."""
     if run.is_open:
         return []
-    rows = Settlement.objects.filter(Q(base=run) | Q(head=run)).only("base", "head")
+    rows = Settlement.objects.filter(Q(base=run) | Q(head=run)).defer("cases")
     return list(rows.order_by("-pk")[:_MAX_LINKS])
+
+
+def result_in_words(settlement: Settlement) -> str:
+    """Return what a settlement found, or how far it is."""
+    if settlement.is_open:
+        return f"Look {settlement.look} of {len(LOOKS)}"
+    columns = ("status", "with_better", "really_worse", "really_better", "was_flaky", "cannot_tell")
+    return headline({column: getattr(settlement, column) for column in columns}, [])
 
 
 def _earlier(head: Run, *, also: str) -> list[Run]:

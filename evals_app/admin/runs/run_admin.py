@@ -16,9 +16,13 @@ from unfold.paginator import InfinitePaginator
 from evals_app.admin.comparing.views import compare_chosen, tabulate_chosen
 from evals_app.admin.kit.permissions import ReadOnly
 from evals_app.admin.kit.presentation import between, run_badges, token_lines
-from evals_app.admin.regrading.regrade_results import made_from
-from evals_app.admin.retests.retest_dialog import settlements_of
-from evals_app.admin.runs.run_pages import how_long_kept, live_context, with_transcripts
+from evals_app.admin.runs.run_head import scope_line, scripted_line, tested_line
+from evals_app.admin.runs.run_pages import (
+    how_long_kept,
+    live_context,
+    with_suite,
+    with_transcripts,
+)
 from evals_app.admin.runs.run_results import snapshot_settings
 from evals_app.admin.starting.run_dialog import models_url
 from evals_app.engine.llm.pricing import usd_text
@@ -26,7 +30,6 @@ from evals_app.engine.record.usage import total_cost
 from evals_app.models import Run, Suite
 from evals_app.reports.answers.decided import WITH_PEOPLE
 from evals_app.reports.words.figures import UNKNOWN, score_text, token_sum
-from evals_app.runs.schedules import schedule_of
 from fixtures_app.editing.times import moment
 
 
@@ -143,12 +146,12 @@ class RunAdmin(ReadOnly):
         context |= live_context(request, run) | {
             "title": f"Run {run.pk}",
             "frozen": snapshot_settings(run),
-            "schedule": schedule_of(run),
             "transcripts": how_long_kept(run),
             "pruned_at": with_transcripts(run).pruned_at,
-            **made_from(run),
+            "tested": tested_line(run),
+            "scope": scope_line(run),
+            "scripted": scripted_line(run),
             "show_history": False,
-            "settlements": settlements_of(run),
         }
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -158,13 +161,8 @@ class RunAdmin(ReadOnly):
         # The page needs what lists leave out.
         if not object_id.isdecimal():
             return None
-        related = ("suite__agent", "snapshot", "created_by", "rerun_of", "grades_of", "baseline")
-        whole = Run.objects.select_related(*related)
-        return (
-            whole.defer(*(f"{name}__summary" for name in ("rerun_of", "grades_of", "baseline")))
-            .filter(pk=object_id)
-            .first()
-        )
+        related = ("snapshot", "created_by")
+        return with_suite(Run.objects.filter(pk=object_id)).select_related(*related).first()
 
 
 def run_name(run: Run) -> SafeString:

@@ -2,19 +2,23 @@
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
 from evals_app.admin.comparing.release_box import release_box
+from evals_app.admin.comparing.side_by_side import comparison_url
 from evals_app.admin.kit.pages import fragment_of, viewers_of
-from evals_app.admin.kit.presentation import has_scripted_judge, plural, run_badges
+from evals_app.admin.kit.presentation import plural
 from evals_app.admin.regrading.regrade_dialog import regrade_url
-from evals_app.admin.regrading.regrade_results import regraded_line, results_context
+from evals_app.admin.regrading.regrade_results import results_context
 from evals_app.admin.retests.retest_dialog import retest_url
 from evals_app.admin.reviews.review_tasks import may_check_grades
-from evals_app.admin.runs.run_progress import counters, progress, status_line
-from evals_app.admin.runs.run_results import causes, results
+from evals_app.admin.runs.run_causes import causes_so_far
+from evals_app.admin.runs.run_progress import ended_line, progress
+from evals_app.admin.runs.run_related import relations_of
+from evals_app.admin.runs.run_results import results
 from evals_app.admin.runs.run_stops import go_on_label, may_go_on, stopped_line
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.library.baselines import why_no_baseline
@@ -28,11 +32,19 @@ from evals_app.runs.sent_decisions import CannotSendError
 _STOP_POLLING = 286  # of htmx
 
 
+def with_suite(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Read runs with what their pages need of the suite and of its released version."""
+    others = ("grades_of", "suite__baseline")
+    return runs.select_related("suite__agent", *others).defer(
+        *(f"{name}__summary" for name in others)
+    )
+
+
 @fragment_of(Run)
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the part of the page that changes; it polls while the run is open."""
-    rows = Run.objects.select_related("suite__agent", "grades_of").defer("grades_of__summary")
-    context = live_context(request, get_object_or_404(rows, pk=pk)) | {"is_poll": True}
+    run = get_object_or_404(with_suite(Run.objects.all()), pk=pk)
+    context = live_context(request, run) | {"is_poll": True}
     return render(request, "admin/evals_app/runs/live.html", context)
 
 
@@ -42,8 +54,16 @@ def wrong(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(Run, pk=pk)
     if not run.is_open:
         return HttpResponse(status=_STOP_POLLING)
-    context = {"run": run, "causes": causes(run)}
+    context = {"run": run, "causes": causes_so_far(run)}
     return render(request, "admin/evals_app/runs/wrong.html", context)
+
+
+@fragment_of(Run)
+def show_related(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return what belongs to a run, which the page loads after itself."""
+    rows = Run.objects.select_related("rerun_of", "grades_of", "baseline").defer("summary")
+    run = get_object_or_404(rows, pk=pk)
+    return render(request, "admin/evals_app/runs/related.html", relations_of(request, run))
 
 
 def live_context(request: HttpRequest, run: Run) -> dict[str, object]:
@@ -51,22 +71,21 @@ def live_context(request: HttpRequest, run: Run) -> dict[str, object]:
     may_start = may_run(request)
     context: dict[str, object] = {
         "run": run,
-        "badges": run_badges(run),
         "is_baseline": run.is_baseline,
-        "has_scripted_judge": has_scripted_judge(run),
-        "counters": counters(run),
-        "regraded": regraded_line(run),
-        "status_line": status_line(run),
         "may_start": may_start,
         "may_cancel": may_start and run.is_open and not run.stop_reason,
     }
     if run.is_open:
         return context | progress(run)
+    box = release_box(request, run.suite, run=run) if _counts(run) and run.suite else None
+    shown = results(run, changes=box.changes if box else None)
     return context | {
-        **results(run),
-        "release": release_box(request, run.suite, run=run) if _counts(run) and run.suite else None,
+        **shown,
+        "status_line": ended_line(run, shown["counted"]),
+        "release": box,
         "people_note": people_note(run.reviewed),
         **results_context(run),
+        **_comparison(run),
         "stopped": stopped_line(run),
         "go_on": go_on_label(run) if may_go_on(run) else "",
         "has_transcripts": _has_transcripts(run),
@@ -75,6 +94,17 @@ def live_context(request: HttpRequest, run: Run) -> dict[str, object]:
         "report_kinds": report_kinds(request, run),
         "retest_url": retest_url(request, run),
         "may_check_grades": may_check_grades(request, run),
+    }
+
+
+def _comparison(run: Run) -> dict[str, str]:
+    """Return the comparison with the released version; empty if there is none, or if this is it."""
+    released = run.suite.baseline if run.suite else None
+    if released is None or released.pk == run.pk:
+        return {}
+    return {
+        "compare_url": comparison_url([released.pk, run.pk]),
+        "compare_label": f"Compare with {released.short_name}, the baseline",
     }
 
 

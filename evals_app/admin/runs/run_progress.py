@@ -10,9 +10,9 @@ from django.conf import settings
 from django.db.models import F, OuterRef, Subquery
 from django.db.models.functions import Now
 from django.utils import timezone
-from django.utils.safestring import SafeString
 
-from evals_app.admin.kit.presentation import badge, between, plural
+from evals_app.admin.kit.presentation import between, plural
+from evals_app.admin.runs.run_counts import CountedCases, cases_so_far
 from evals_app.admin.runs.run_stops import ENDED, STOPPING, cost_line, was_cut_short
 from evals_app.models import Execution, Lease, Provider, Run
 from evals_app.reports.words.figures import duration
@@ -58,26 +58,10 @@ class QueueWait:
     workers: int
 
 
-def counters(run: Run) -> list[tuple[SafeString, int]]:
-    """Return the counters that add up to the total."""
-    words = {"not_run": "Remaining"} if run.is_open else {}
-    measured = ["measured"] if run.measured else []
-    skipped = ["skipped"] if run.stops_when_decided else []
-    kinds = ("passed", "failed", "errored", *measured, *skipped, "cancelled", "not_run")
-    return [(badge(kind, word=words.get(kind, "")), getattr(run, kind)) for kind in kinds]
-
-
-def status_line(run: Run) -> str:
-    """Return the progress of a run in one line, for screen readers."""
-    done = f"{run.ended_count:,} of {run.total:,} done"
-    trouble = [
-        f"{n:,} {word}" for word in ("failed", "errored", "measured") if (n := getattr(run, word))
-    ]
-    if not run.is_open:
-        ended = ENDED[Run.StopReason(run.stop_reason)] if was_cut_short(run) else "Finished"
-        counts = ", ".join([f"{run.passed:,} passed", *trouble])
-        return f"{ended}: {run.get_verdict_display().lower()}. {counts}."
-    return f"{', '.join([done, *trouble])}."
+def ended_line(run: Run, counted: CountedCases) -> str:
+    """Return how a run ended in one line, for screen readers."""
+    ended = ENDED[Run.StopReason(run.stop_reason)] if was_cut_short(run) else "Finished"
+    return f"{ended}: {run.get_verdict_display().lower()}. {counted.headline}."
 
 
 def progress(run: Run) -> dict[str, Any]:
@@ -98,8 +82,10 @@ def progress(run: Run) -> dict[str, Any]:
             problems += stuck_in_queue(this).values()
     # The rows change between the two queries: a negative difference means none.
     queued = max(0, run.not_run - sum(rows.number for rows in leased))
+    counted = cases_so_far(run)
     return {
-        "percent": round(100 * run.ended_count / run.total) if run.total else 100,
+        "counted": counted,
+        "status_line": f"{counted.headline}.",
         "cost": cost_line(run),
         "pace": pace_line(run, now=now) if alive and not run.stop_reason else "",
         "stopping": STOPPING[Run.StopReason(run.stop_reason)] if run.stop_reason else "",

@@ -9,11 +9,12 @@ from evals_app.admin.runs.run_actions import (
     change_baseline,
     change_pin,
 )
-from evals_app.admin.runs.run_pages import download_report, live, wrong
+from evals_app.admin.runs.run_pages import download_report, live, show_related, wrong
 
 urlpatterns = [
     fragment_path("run/<int:pk>/live/", live, name="run_live"),
     fragment_path("run/<int:pk>/wrong/", wrong, name="run_wrong"),
+    fragment_path("run/<int:pk>/related/", show_related, name="run_related"),
     page_path("run/<int:pk>/report/<slug:report_kind>/", download_report, name="run_report"),
     page_path("run/<int:pk>/cancel/", ask_to_cancel, name="run_cancel"),
     page_path("run/<int:pk>/resume/", ask_to_resume, name="run_resume"),

@@ -20,6 +20,7 @@ from evals_app.engine.statistics.trust import Standing, standing_of
 from evals_app.engine.verdicts.gates import GateResult
 
 MAX_NAMED = 20  # cases of a reason
+MAX_MARKED = 1000  # cases that the answer says the same about
 
 ReleaseAnswer = Literal["yes", "no", "not_yet"]
 
@@ -126,13 +127,17 @@ class ComparedJudge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReleaseCheck:
-    """The answer, the reasons for it, the gravest first, and what is said beside it."""
+    """The answer, the reasons for it, the gravest first, and what is said beside it.
+
+    `changes` has what happened to single cases, by their names.
+    """
 
     answer: ReleaseAnswer
     reasons: tuple[ReleaseReason, ...]
     notes: tuple[ReleaseReason, ...] = ()
     better: int = 0  # cases
     is_scripted: bool = False  # the agent, or the judge, is a script
+    changes: Mapping[str, StrEnum] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def exit_code(self) -> int:
@@ -181,11 +186,13 @@ def check_release(facts: ReleaseFacts) -> ReleaseCheck:
     notes = (*facts.beside, *_reasons_about(found, (*allowed, *_NOTES)))
     better = len(found.get(ChangeKind.BETTER, ()))
     kinds = {reason.kind for reason in reasons}
-    if kinds & NO_KINDS:
-        return ReleaseCheck("no", tuple(reasons), (*accepted, *notes), better)
+    changes = _changes(found)
     if kinds:
-        return ReleaseCheck("not_yet", tuple(reasons), (*accepted, *notes), better)
-    return ReleaseCheck("yes", (*accepted, _why_yes(facts, found)), notes, better)
+        answer: ReleaseAnswer = "no" if kinds & NO_KINDS else "not_yet"
+        beside = (*accepted, *notes)
+        return ReleaseCheck(answer, tuple(reasons), beside, better, changes=changes)
+    why = (*accepted, _why_yes(facts, found))
+    return ReleaseCheck("yes", why, notes, better, changes=changes)
 
 
 _NO_RESULT = {ReasonKind.NEVER_RUN, ReasonKind.RUNNING}
@@ -194,6 +201,22 @@ _NOTES = (
     *(ReasonKind.LESS_OFTEN, ReasonKind.UNSTEADY, ReasonKind.FAIL_AS_BEFORE),
     *(ReasonKind.NEW, ReasonKind.REMOVED, ReasonKind.EDITED, ReasonKind.RENAMED),
 )
+
+
+# What a case is since the released version, the gravest first.
+_CHANGES = (
+    *(ReasonKind.REALLY_WORSE, ReasonKind.COLLAPSED, ReasonKind.WORSE, ReasonKind.CHECK_WORSE),
+    *(ReasonKind.NONE_REALLY_WORSE, ReasonKind.ACCEPTED, ReasonKind.UNSTEADY),
+    *(ReasonKind.FAIL_AS_BEFORE, ReasonKind.LESS_OFTEN, ReasonKind.NEW, ReasonKind.EDITED),
+    ChangeKind.BETTER,
+)
+
+
+def _changes(found: _Groups) -> dict[str, StrEnum]:
+    """Return what the cases are since the released version, by their names."""
+    return {
+        pair.name: kind for kind in reversed(_CHANGES) for pair in found.get(kind, ())[:MAX_MARKED]
+    }
 
 
 def _sort_cases(facts: ReleaseFacts) -> _Groups:

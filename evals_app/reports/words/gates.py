@@ -21,6 +21,19 @@ _SENTENCES = {
     "max_cost_increase": "A conversation may cost at most {} more than in the baseline",
 }
 
+# The same after “We may ship if”.
+_CONDITIONS = {
+    "min_score": "the mean score is at least {}",
+    "min_pass_rate": "at least {} of the cases pass",
+    "max_p95_ms": "95 % of the replies arrive within {}",
+    "max_cost_per_call_usd": "a turn of the agent costs at most {} on average",
+    "max_cost_usd": "agent and judge together cost at most {}",
+    "max_regressions": "at most {} got worse since the baseline",
+    "max_score_drop": "the mean score is at most {} below the baseline's",
+    "max_p95_increase": "95 % of the replies take at most {} longer than in the baseline",
+    "max_cost_increase": "a conversation costs at most {} more than in the baseline",
+}
+
 # What more and less of it is.
 _RISES = {"max_p95_increase": ("longer", "shorter"), "max_cost_increase": ("more", "less")}
 
@@ -35,25 +48,17 @@ def gate_word(gate: Mapping[str, Any]) -> str:
     return _WORDS[gate["passed"]] if is_applied(gate) else "not applied"
 
 
+def gate_condition(gate: Mapping[str, Any], *, scale: str) -> str:
+    """Return what a gate of an answer requires, as it follows “We may ship if”."""
+    if gate["name"] == "max_regressions" and gate["limit"] == 0:
+        return "no case got worse since the baseline"
+    return _CONDITIONS[gate["name"]].format(_value_text(gate["name"], gate["limit"], scale))
+
+
 def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:
     """Return what a gate of an answer requires, as a sentence, and the actual value."""
-    name = gate["name"]
-
-    def limit_text(value: float) -> str:
-        if name == "min_score":
-            return score_text(value, scale=scale)
-        if name.endswith("_usd"):
-            return usd_text(value)
-        if name == "max_regressions":
-            return f"{value:,.0f} case{'' if value == 1 else 's'}"
-        if name == "max_score_drop":
-            return f"{round(4 * value if scale == '1-5' else value, 4):g}"
-        if name in _RISES:
-            return rise_text(value)
-        return percent(value) if name == "min_pass_rate" else duration(value)
-
-    actual = gate["actual"]
-    sentence = _SENTENCES[name].format(limit_text(gate["limit"]))
+    name, actual = gate["name"], gate["actual"]
+    sentence = _SENTENCES[name].format(_value_text(name, gate["limit"], scale))
     if name == "max_regressions" and gate["limit"] == 0:
         sentence = "No case may have got worse since the baseline"
     if actual is None:
@@ -62,11 +67,26 @@ def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:
         passed = round(actual * gate["graded"])
         return sentence, share_text(passed, gate["graded"], not_graded=gate["not_graded"] or 0)
     if name == "max_score_drop":
-        fell = f"{limit_text(abs(actual))} {'above' if actual < 0 else 'below'}"
+        fell = f"{_value_text(name, abs(actual), scale)} {'above' if actual < 0 else 'below'}"
         return sentence, f"{fell}{_coverage_of_value(gate)}"
     if name in _RISES:
-        return sentence, f"{limit_text(abs(actual))} {_RISES[name][actual < 0]}"
-    return sentence, f"{limit_text(actual)}{_coverage_of_value(gate)}"
+        return sentence, f"{_value_text(name, abs(actual), scale)} {_RISES[name][actual < 0]}"
+    return sentence, f"{_value_text(name, actual, scale)}{_coverage_of_value(gate)}"
+
+
+def _value_text(name: str, value: float, scale: str) -> str:
+    """Write a value that a gate limits."""
+    if name == "min_score":
+        return score_text(value, scale=scale)
+    if name.endswith("_usd"):
+        return usd_text(value)
+    if name == "max_regressions":
+        return f"{value:,.0f} case{'' if value == 1 else 's'}"
+    if name == "max_score_drop":
+        return f"{round(4 * value if scale == '1-5' else value, 4):g}"
+    if name in _RISES:
+        return rise_text(value)
+    return percent(value) if name == "min_pass_rate" else duration(value)
 
 
 def _coverage_of_value(gate: Mapping[str, Any]) -> str:

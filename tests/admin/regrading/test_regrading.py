@@ -184,13 +184,13 @@ def test_the_page_says_what_it_grades_and_what_changed(admin_client: Client, run
 
     shown = admin_client.get(page_of(again)).context
 
-    assert f"Run {run.pk} graded again" in shown["regraded"]
+    assert f"Run {run.pk} graded again" in shown["scope"]
     assert "1 from failed to passed" in shown["changed_in_short"]
     (changed,) = shown["changes"]
     assert (changed.execution.case, changed.execution.source.run_id) == ("case 2", run.pk)
     labels = dict(shown["numbers"])
     assert {f"Agent cost in run {run.pk}", f"Agent tokens in run {run.pk}"} <= labels.keys()
-    assert page_of(again) in text(admin_client, page_of(run))
+    assert page_of(again) in text(admin_client, url(run, "related"))
 
 
 def test_where_nothing_changed_nothing_is_listed(admin_client: Client, run: Run) -> None:

@@ -7,10 +7,11 @@ import pytest
 from django.test import Client, TestCase
 from django.urls import reverse
 
-from evals_app.models import Run, Settlement, Suite
+from evals_app.models import Settlement, Suite
 from evals_app.runs.ending.cancel import cancel_run
 from evals_app.runs.process.worker_loop import work
 from tests.admin.run_pages import page_of
+from tests.admin.run_pages import url as run_part
 from tests.authored import client_who_may
 from tests.makers import make_run
 from tests.runs.settlements import settle, settled, two_runs
@@ -153,8 +154,7 @@ def test_the_pages_of_both_runs_and_of_its_own_lead_to_it(admin_client: Client) 
     address = url("change", settlement.pk)
 
     for run in (settlement.base, settlement.head, settlement.runs.earliest("pk")):
-        page = admin_client.get(page_of(Run.objects.get(pk=run.pk))).content.decode()
-        assert address in page
+        assert address in admin_client.get(run_part(run, "related")).content.decode()
     assert "for settlement" in admin_client.get("/admin/evals_app/run/").content.decode()
 
 

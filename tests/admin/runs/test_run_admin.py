@@ -144,8 +144,8 @@ def test_asking_again_takes_fewer(
     hold(run)
 
     with django_assert_num_queries(
-        7
-    ):  # session, user, run, leases, claimed rows, providers, running
+        8
+    ):  # session, user, run, leases, claimed rows, cases, providers, running
         admin_client.get(url(run, "live"))
 
 
@@ -169,7 +169,7 @@ def test_the_page_shows_what_was_frozen(admin_client: Client) -> None:
 
     assert "Shop data" in text
     assert "scripted/mild" in text
-    assert "Scripted judge" in text
+    assert "A judge is scripted" in text
     assert snapshot.sha256[:12] in text
 
 
@@ -198,8 +198,8 @@ def test_the_page_links_failures_and_reruns(admin_client: Client) -> None:
     text = admin_client.get(page_of(run)).content.decode()
 
     assert reverse("admin:evals_app_execution_change", args=[failed.pk]) in text
-    assert page_of(again) in text
-    assert page_of(run) in admin_client.get(page_of(again)).content.decode()
+    assert page_of(again) in admin_client.get(url(run, "related")).content.decode()
+    assert page_of(run) in admin_client.get(url(again, "related")).content.decode()
 
 
 def test_a_waiting_run_says_how_to_start_a_worker(admin_client: Client) -> None:
@@ -243,7 +243,7 @@ def test_the_live_part_of_an_open_run_holds_nothing_that_can_have_the_focus(
     run = make_run(["running", "queued", "failed"])
 
     text = admin_client.get(url(run, "live")).content.decode()
-    text, _, beside = text.partition('<span id="run-cancel"')
+    text, _, beside = text.partition('id="run-status"')
 
     for focusable in ("<a ", "<button", "<input", "tabindex", "<summary"):
         assert focusable not in text
@@ -264,7 +264,7 @@ def test_what_went_wrong_so_far_is_linked_until_the_run_has_ended(admin_client: 
     assert (ended.status_code, ended.content) == (286, b"")  # htmx asks no more
 
 
-@pytest.mark.parametrize("part", ["live", "wrong"])
+@pytest.mark.parametrize("part", ["live", "wrong", "related"])
 def test_parts_of_the_page_are_refused_without_the_right(client: Client, part: str) -> None:
     run = make_run(["running"])
 

@@ -7,14 +7,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evals_app.admin.runs.run_progress import (
-    counters,
     pace_line,
     progress,
     running_line,
-    status_line,
 )
 from evals_app.models import Lease, ProviderState, Run, Worker
 from fixtures_app.editing.times import moment_text
+from tests.admin.run_pages import page_of
 from tests.makers import make_execution, make_run
 
 pytestmark = pytest.mark.django_db
@@ -33,13 +32,18 @@ def make_worker(**changes: Any) -> Worker:
     )
 
 
-def test_the_five_counters_add_up_to_the_total() -> None:
-    run = make_run(["passed", "failed", "errored", "cancelled", "not_run"])
+def test_progress_is_counted_in_cases() -> None:
+    run = make_run(
+        {"A": ["passed"] * 2, "B": ["failed", "queued"], "C": ["passed", "running"]}
+        | {"D": ["queued"] * 2, "E": ["errored"] * 2}
+    )
 
-    numbers = [number for _, number in counters(run)]
+    counted = progress(run)["counted"]
 
-    assert numbers == [1, 1, 1, 1, 1]
-    assert sum(numbers) == run.total
+    # B has failed already: its last trial cannot change that.
+    assert counted.headline == "3 of 5 cases, 1 failed, 1 not graded"
+    assert counted.label == "1 passed, 1 failed, 1 not graded, 1 running, 1 waiting"
+    assert counted.notes == ("6 of 10 conversations done.",)
 
 
 def test_a_run_without_a_worker_waits_and_counts_the_workers() -> None:
@@ -282,15 +286,25 @@ def test_while_it_stops_a_run_does_not_wait_for_a_worker() -> None:
 @pytest.mark.parametrize(
     ("states", "expected"),
     [
-        pytest.param(["queued"] * 2, "0 of 2 done.", id="not started"),
-        pytest.param(["passed", "failed", "queued"], "2 of 3 done, 1 failed.", id="goes on"),
-        pytest.param(["passed"], "Finished: passed. 1 passed.", id="passed"),
-        pytest.param(["failed"], "Finished: failed. 0 passed, 1 failed.", id="failed"),
-        pytest.param(["cancelled"], "Cancelled: inconclusive. 0 passed.", id="cancelled"),
+        pytest.param(["queued"] * 2, "0 of 2 cases.", id="not started"),
+        pytest.param(["passed", "failed", "queued"], "2 of 3 cases, 1 failed.", id="goes on"),
+        pytest.param(["passed"], "Finished: passed. 1 of 1 case passed.", id="passed"),
+        pytest.param(["failed"], "Finished: failed. 0 of 1 case passed.", id="failed"),
+        pytest.param(
+            ["cancelled"],
+            "Cancelled: inconclusive. No case passed or failed, 1 not run.",
+            id="cancelled",
+        ),
     ],
 )
-def test_the_status_line_shows_the_progress_of_the_run(states: list[str], expected: str) -> None:
-    assert status_line(make_run(states)) == expected
+def test_the_status_line_shows_the_progress_of_the_run(
+    admin_client: Client, states: list[str], expected: str
+) -> None:
+    assert status_of(admin_client, make_run(states)) == expected
+
+
+def status_of(client: Client, run: Run) -> str:
+    return str(client.get(page_of(run)).context["status_line"])
 
 
 @pytest.mark.parametrize(
@@ -302,6 +316,8 @@ def test_the_status_line_shows_the_progress_of_the_run(states: list[str], expect
     ],
 )
 def test_the_status_line_says_what_cut_a_run_short(
-    states: list[str], reason: str, expected: str
+    admin_client: Client, states: list[str], reason: str, expected: str
 ) -> None:
-    assert status_line(make_run(states, stop_reason=reason)).startswith(expected)
+    run = make_run(states, stop_reason=reason)
+
+    assert status_of(admin_client, run).startswith(expected)

@@ -1,17 +1,16 @@
+import json
+from typing import Any
+
 import pytest
 from django.test import Client
 
-from evals_app.admin.runs.run_results import (
-    MAX_OF_A_CAUSE,
-    CauseGroup,
-    case_counts,
-    causes,
-    gate_line,
-    headline,
-    results,
-)
+from evals_app.admin.kit.presentation import CAUSES
+from evals_app.admin.runs.run_causes import MAX_OF_A_CAUSE, CauseGroup, causes_so_far
+from evals_app.admin.runs.run_results import gate_line, results
 from evals_app.engine.graders import GRADERS
-from evals_app.models import Execution, GradeResult, Run
+from evals_app.engine.statistics.comparison import ChangeKind
+from evals_app.engine.verdicts.release_check import ReasonKind
+from evals_app.models import Execution, GradeResult, Run, SnapshotCase
 from evals_app.reports.answers.losses import TITLE
 from tests.admin.run_pages import page_of
 from tests.makers import REASONS, make_execution, make_run, make_suite
@@ -28,48 +27,48 @@ def plain(text: str) -> str:
     [
         pytest.param(
             {"name": "min_score", "limit": 0.75, "actual": 0.5, "passed": False},
-            "The mean score must be at least 4.0 of 5", "3.0 of 5", "Missed", id="score",
+            "The mean score is at least 4.0 of 5", "3.0 of 5", "Not met", id="score",
         ),
         pytest.param(
             {"name": "min_pass_rate", "limit": 0.9, "actual": 0.9, "passed": True},
-            "At least 90 % of the cases must pass", "90 %", "Met", id="rate",
+            "At least 90 % of the cases pass", "90 %", "Met", id="rate",
         ),
         pytest.param(
             {"name": "max_p95_ms", "limit": 2000, "actual": 3100, "passed": False},
-            "95 % of the replies must arrive within 2.0 s", "3.1 s", "Missed", id="p95",
+            "95 % of the replies arrive within 2.0 s", "3.1 s", "Not met", id="p95",
         ),
         pytest.param(
             {"name": "max_p95_ms", "limit": 2000, "actual": None, "passed": None},
-            "95 % of the replies must arrive within 2.0 s", "unknown", "Undecided", id="unknown",
+            "95 % of the replies arrive within 2.0 s", "unknown", "Undecided", id="unknown",
         ),
         pytest.param(
             {"name": "max_cost_per_call_usd", "limit": 0.01, "actual": 0.0123, "passed": False},
-            "A turn of the agent may cost at most $0.01 on average", "$0.0123", "Missed",
+            "A turn of the agent costs at most $0.01 on average", "$0.0123", "Not met",
             id="cost of a turn",
         ),
         pytest.param(
             {"name": "max_cost_usd", "limit": 5.0, "actual": None, "passed": None},
-            "Agent and judge together may cost at most $5.00", "unknown", "Undecided",
+            "Agent and judge together cost at most $5.00", "unknown", "Undecided",
             id="cost in all, unknown",
         ),
         pytest.param(
             {"name": "max_regressions", "limit": 1, "actual": 2, "passed": False},
-            "At most 1 case may have got worse since the baseline", "2 cases", "Missed",
+            "At most 1 case got worse since the baseline", "2 cases", "Not met",
             id="regressions",
         ),
         pytest.param(
             {"name": "max_regressions", "limit": 0, "actual": 0, "passed": True},
-            "No case may have got worse since the baseline", "0 cases", "Met",
+            "No case got worse since the baseline", "0 cases", "Met",
             id="no regressions",
         ),
         pytest.param(
             {"name": "max_score_drop", "limit": 0.05, "actual": 0.0512, "passed": False},
-            "The mean score may be at most 0.2 below the baseline's", "0.2048 below", "Missed",
+            "The mean score is at most 0.2 below the baseline's", "0.2048 below", "Not met",
             id="a fall",
         ),
         pytest.param(
             {"name": "max_score_drop", "limit": 0.05, "actual": -0.1, "passed": True},
-            "The mean score may be at most 0.2 below the baseline's", "0.4 above", "Met",
+            "The mean score is at most 0.2 below the baseline's", "0.4 above", "Met",
             id="a rise",
         ),
     ],
@@ -80,26 +79,31 @@ def test_a_gate_is_a_sentence_with_limit_and_actual(
     line = gate_line(gate, scale="1-5")
 
     assert (plain(line.sentence), plain(line.actual)) == (sentence, actual)
-    assert f"{word}</span>" in line.badge
+    assert line.word == word
 
 
 @pytest.mark.parametrize(
-    ("states", "gates", "expected"),
+    ("states", "headline", "notes"),
     [
-        pytest.param(["passed"], {}, "The case passed.", id="one case"),
-        pytest.param(["passed"] * 3, {}, "All 3 cases passed.", id="all"),
-        pytest.param(["passed", "failed"], {}, "1 of 2 cases failed.", id="one failed"),
-        (["failed", "errored"], {}, "1 of 2 cases failed, 1 case could not be decided."),
-        (["passed"], {"max_p95_ms": 10000}, "The case passed, every gate was met."),
-        (["passed"], {"max_p95_ms": 1}, "The case passed, 1 gate missed."),
+        (["passed"], "1 of 1 case passed", []),
+        (["passed", "failed"], "1 of 2 cases passed", ["All 2 were graded."]),
+        (["passed", "failed", "errored"], "1 of 2 cases passed, 1 not graded", []),
+        (["passed", "errored", "not_run"], "1 of 1 case passed, 1 not graded, 1 not run", []),
+        (["errored"], "No case passed or failed, 1 not graded", []),
+        (["measured"], "No case passed or failed, 1 only measured", []),
+        (
+            {"A": ["passed", "failed"], "B": ["passed", "skipped"]},
+            "1 of 2 cases passed",
+            ["All 2 were graded.", "2 of 4 conversations passed, 1 failed, 1 skipped."],
+        ),
     ],
 )  # fmt: skip
-def test_the_headline_says_why_the_run_ended_as_it_did(
-    states: list[str], gates: dict[str, float], expected: str
+def test_the_headline_counts_cases_and_leaves_out_what_is_not_graded(
+    states: Any, headline: str, notes: list[str]
 ) -> None:
-    run = make_run(states, gates=gates)
+    counted = results(make_run(states))["counted"]
 
-    assert headline(run, case_counts(run)) == expected
+    assert (counted.headline, list(counted.notes)) == (headline, notes)
 
 
 def test_the_numbers_tell_the_cost_of_agent_and_judge_apart_and_together() -> None:
@@ -153,30 +157,42 @@ def test_failures_come_first_and_are_grouped_by_cause() -> None:
     run = make_run(["errored", "failed", "passed", "failed"])
     make_execution(run, "crash", state="failed", cause="agent", reason="It crashed.")
 
-    groups = causes(run)
+    groups = causes_so_far(run)
 
-    assert [(group.cause, cases_by_reason(group)) for group in groups] == [
-        ("assertion", [["case 2", "case 4"]]),
-        ("agent", [["crash"]]),
-        ("judge", [["case 1"]]),
+    assert [(group.cause, names(group)) for group in groups] == [
+        ("assertion", ["case 2", "case 4"]),
+        ("agent", ["crash"]),
+        ("judge", ["case 1"]),
     ]
 
 
-def cases_by_reason(group: CauseGroup) -> list[list[str]]:
-    return [[row.case for row in rows] for check in group.checks for _, rows in check.reasons]
+def names(group: CauseGroup) -> list[str]:
+    return [case.name for case in group.cases]
 
 
-def test_what_failed_in_the_same_words_is_shown_once() -> None:
-    run = make_run({"Refund": ["failed"] * 3, "Hello": ["passed"]})
-    make_execution(run, "Order", state="failed", reason="It says nothing.")
-    make_execution(run, "Parcel", state="failed")
+def test_a_cause_has_each_case_once_with_its_trials_and_the_most_frequent_reason() -> None:
+    run = make_run({"Refund": ["failed", "passed", "failed"], "Hello": ["passed"]})
+    make_execution(run, "Order", state="failed", reason="It says nothing.", position=2)
+    make_execution(run, "Parcel", state="failed", position=3)
 
-    (group,) = causes(run)
+    (group,) = causes_so_far(run)
 
-    assert cases_by_reason(group) == [["Refund"] * 3 + ["Parcel"], ["Order"]]
-    (check,) = group.checks
-    assert [reason for reason, _ in check.reasons] == [REASONS["assertion"], "It says nothing."]
-    assert (group.total, group.more) == (5, 0)
+    assert names(group) == ["Refund", "Order", "Parcel"]
+    assert (group.reason, group.same, group.is_shared) == (REASONS["assertion"], 3, True)
+    assert (group.total, group.more) == (4, 0)
+    assert group.cases[0].trials.tones == ["bad", "good", "bad"]
+    assert [case.trials.in_words for case in group.cases] == ["1 of 3", "0 of 1", "0 of 1"]
+
+
+def test_a_case_says_in_a_word_what_it_is_since_the_released_version() -> None:
+    run = make_run({"A": ["failed"], "B": ["failed"], "C": ["passed"]})
+    changes = {"A": ReasonKind.COLLAPSED, "B": ReasonKind.FAIL_AS_BEFORE, "C": ChangeKind.BETTER}
+
+    shown = results(run, changes=changes)
+
+    (group,) = shown["causes"]
+    assert [case.change.word for case in group.cases] == ["worse", "failed before, too"]
+    assert [case.change.word for case in shown["case_groups"][-1].cases] == ["better"]
 
 
 def test_failures_are_grouped_by_the_kind_of_check_that_decided() -> None:
@@ -188,12 +204,10 @@ def test_failures_are_grouped_by_the_kind_of_check_that_decided() -> None:
             add_grade(execution, kind, reason="Other words.")
             add_grade(execution, kind, reason=execution.reason)
 
-    (group,) = causes(run)
-
-    assert [(check.kind, check.total) for check in group.checks] == [
+    assert [(group.title, group.total) for group in causes_so_far(run)] == [
         (GRADERS["contains"].label, 2),
         (GRADERS["exact_match"].label, 1),
-        ("", 1),
+        (CAUSES["assertion"], 1),
     ]
 
 
@@ -212,17 +226,16 @@ def add_grade(execution: Execution, kind: str, *, reason: str) -> None:
 
 
 def test_a_run_that_passed_has_no_causes() -> None:
-    assert causes(make_run(["passed"] * 2)) == []
+    assert causes_so_far(make_run(["passed"] * 2)) == []
 
 
 def test_one_frequent_cause_does_not_hide_another() -> None:
     run = make_run(["failed"] * (MAX_OF_A_CAUSE + 3) + ["errored"])
 
-    often, rare = causes(run)
+    often, rare = causes_so_far(run)
 
-    assert [check.total for check in often.checks] == [MAX_OF_A_CAUSE]
-    assert (often.total, often.more) == (MAX_OF_A_CAUSE + 3, 3)
-    assert (len(rare.checks), rare.more) == (1, 0)
+    assert (often.total, often.more) == (MAX_OF_A_CAUSE, 3)
+    assert (rare.total, rare.more) == (1, 0)
 
 
 def test_cases_show_rates_over_trials_and_scores_on_the_scale() -> None:
@@ -231,20 +244,20 @@ def test_cases_show_rates_over_trials_and_scores_on_the_scale() -> None:
         {"Refund": ["passed", "failed", "errored"], "Hello": ["passed"] * 3}, suite=suite
     )
 
-    refund, hello = results(run)["cases"]
+    (refund,), (hello,) = (group.cases for group in results(run)["case_groups"])
 
     assert plain(refund.pass_rate) == "50 % (1 of 2 graded, 1 not graded)"
-    assert plain(refund.score) == "3.5 of 5"
+    assert plain(refund.score).startswith("3.5 of 5 ±")
     assert plain(refund.pass_at_k) == "k=1: 50 %, k=2: 100 %"
     assert plain(refund.pass_hat_k) == "k=1: 50 %, k=2: 0 %"
-    assert [mark.label for mark in refund.trials] == [
+    assert [mark.label for mark in refund.trials.marks] == [
         "Refund, trial 1: Passed",
         "Refund, trial 2: Failed",
         "Refund, trial 3: Errored",
     ]
     assert plain(hello.pass_rate) == "100 % (3 of 3)"
-    assert refund.opens == refund.trials[1].pk  # the first that did not pass
-    assert hello.opens == hello.trials[0].pk
+    assert refund.trials.opens == refund.trials.marks[1].url  # the first that did not pass
+    assert hello.trials.opens == hello.trials.marks[0].url
 
 
 def test_the_share_of_cases_that_passed_has_an_interval() -> None:
@@ -259,8 +272,7 @@ def test_what_is_not_graded_is_beside_the_share_and_leaves_its_gate_undecided() 
     (gate,) = shown["gates"]
     assert "5 of 5 graded, 5 not graded" in dict(shown["numbers"])["Cases passed"]
     assert "5 of 5 graded, 5 not graded" in gate.actual
-    assert "Undecided" in gate.badge
-    assert "undecided" in shown["headline"]
+    assert gate.word == "Undecided"
 
 
 def test_a_case_has_the_judge_tokens_of_its_trials_and_unknown_if_one_is() -> None:
@@ -270,13 +282,36 @@ def test_a_case_has_the_judge_tokens_of_its_trials_and_unknown_if_one_is() -> No
     )
     run.executions.filter(case="B").update(judge_prompt_tokens=1000, judge_response_tokens=5)
 
-    assert [case.judge_tokens for case in results(run)["cases"]] == ["unknown", "1,005", "—"]
+    lines = [case for group in results(run)["case_groups"] for case in group.cases]
+    tokens = {case.name: case.judge_tokens for case in lines}
+    assert tokens == {"A": "unknown", "B": "1,005", "C": "—"}
 
 
 def test_of_a_single_trial_nothing_is_shown_about_k() -> None:
-    (case,) = results(make_run(["passed"]))["cases"]
+    (group,) = results(make_run(["passed"]))["case_groups"]
+    (case,) = group.cases
 
-    assert case.pass_at_k == case.pass_hat_k == case.deviation == ""
+    assert case.pass_at_k == case.pass_hat_k == ""
+    assert case.score == "1.00"
+
+
+def test_cases_are_grouped_by_how_they_ended_and_show_their_question() -> None:
+    run = make_run(
+        {"A": ["passed"] * 2, "B": ["passed", "failed"], "C": ["failed"] * 2, "D": ["errored"] * 2}
+        | {"E": ["passed"] * 2}
+    )
+    SnapshotCase.objects.create(
+        snapshot=run.snapshot, position=2, content=json.dumps({"turns": [{"user": "Where is it?"}]})
+    )
+
+    groups = results(run)["case_groups"]
+
+    assert [(group.title, [case.name for case in group.cases]) for group in groups] == [
+        ("2 cases failed", ["B", "C"]),
+        ("1 case without a verdict", ["D"]),
+        ("2 cases passed, 2 of 2", ["A", "E"]),
+    ]
+    assert [case.question for case in groups[0].cases] == ["", "Where is it?"]
 
 
 def test_unknown_tokens_are_not_0() -> None:
