@@ -3,7 +3,7 @@
 A fixed number of queries, however many suites and runs there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -31,7 +31,7 @@ from evals_app.runs.reading.suite_verdict import (
 MAX_SUITES = 100
 TREND_RUNS = 10
 SUITE_TREND_RUNS = 20
-EDITED = " *"  # a run with other cases than the one before
+MIN_CHART = 5  # runs; fewer are a line of words
 TREND_SUITES = 5  # more lines cannot be distinguished
 
 
@@ -239,36 +239,56 @@ def trend_of(suites: Sequence[SuiteLine]) -> Trend | None:
 
 @dataclass(frozen=True, slots=True)
 class SuiteTrend:
-    """The last whole runs of a suite, the newest first, and their chart, the oldest first.
+    """The last whole runs of a suite, the newest first; `chart` begins with the oldest.
 
-    `left_out` counts those that compared texts in another way than the last one, `edited_runs` has the keys
-    of those whose cases differ from those of the run before.
+    `left_out` counts those that compared texts in another way than the last one; `changes` has by run
+    what changed since the one before, over the cases that both have unchanged.
     """
 
     points: Sequence[TrendPoint]
     left_out: int
-    chart: Chart
-    edited_runs: frozenset[int]
+    changes: Mapping[int, ChangedCases]
+    chart: Chart | None
+
+    @property
+    def shares(self) -> str:
+        """The shares of passed cases, the oldest first."""
+        return ", ".join(point.result_text for point in reversed(self.points))
+
+    @property
+    def has_edits(self) -> bool:
+        return any(changes.edits for changes in self.changes.values())
 
 
 def suite_trend(suite: Suite) -> SuiteTrend | None:
-    """Return how a suite did over its last whole runs; None if there are fewer than two."""
+    """Return how a suite did over its last whole runs; None if there is none."""
     whole = Run.objects.suite_verdicts().filter(suite=suite)
     last = [TrendPoint(run) for run in with_pass_rates(whole).order_by("-pk")[:SUITE_TREND_RUNS]]
     points = [point for point in last if not point.differs_from(last[0])]
-    if len(points) < 2:  # noqa: PLR2004 - one point is not a line
+    if not points:
         return None
-    edited = _runs_with_edits(points[::-1])
-    names = [
-        f"run {point.run.pk}{EDITED if point.run.pk in edited else ''}"
-        for point in reversed(points)
-    ]
-    series = [
-        Series("Cases passed", [_in_percent(point.rate) for point in reversed(points)]),
-        Series("Score", [_in_percent(point.run.score) for point in reversed(points)]),
-    ]
-    chart = line_chart(names, series, y="%", is_percent=True)
-    return SuiteTrend(points, len(last) - len(points), chart, edited)
+    oldest_first = points[::-1]
+    pairs = [(before.run, point.run) for before, point in pairwise(oldest_first)]
+    changes = case_changes(pairs)
+    has_chart = len(points) >= MIN_CHART
+    chart = _suite_chart(oldest_first, changes) if has_chart else None
+    return SuiteTrend(points, len(last) - len(points), changes, chart)
+
+
+def _suite_chart(points: Sequence[TrendPoint], changes: Mapping[int, ChangedCases]) -> Chart:
+    """Draw the runs, the oldest first, with a mark where cases were edited, added or removed."""
+    edits = [changes[point.run.pk].edits if point.run.pk in changes else "" for point in points]
+    return line_chart(
+        [f"run {point.run.pk}" for point in points],
+        [
+            Series("Cases passed", [_in_percent(point.rate) for point in points]),
+            Series("Score", [_in_percent(point.run.score) for point in points]),
+        ],
+        y="%",
+        is_percent=True,
+        marks={place: words for place, words in enumerate(edits) if words},
+        marked="other cases than in the run before",
+    )
 
 
 def _in_percent(share: float | None) -> float | None:

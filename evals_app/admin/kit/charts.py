@@ -5,8 +5,9 @@ such a canvas; text takes its colour from the theme, in review.js.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -24,6 +25,7 @@ _LINES: tuple[tuple[str, list[int]], ...] = (
 # Six shapes and five lines: the first thirty series of a chart all look different.
 _SHAPES = ("circle", "rect", "triangle", "rectRot", "star", "crossRot")
 _GRID = "rgba(127,127,127,.25)"
+_MARK = "rgba(127,127,127,.9)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +61,34 @@ def line_chart(
     x: str = "",
     y: str,
     is_percent: bool = False,
+    marks: Mapping[int, str] = MappingProxyType({}),
+    marked: str = "",
 ) -> Chart:
-    """Return one line for each series over the labels; `x` and `y` are the titles of the axes."""
+    """Return one line for each series over the labels; `x` and `y` are the titles of the axes.
+
+    At the places of `marks` a thin line crosses the chart, with its words below the label; `marked`
+    is what all of them mean.
+    """
     datasets = [
         _look(place)
         | {"label": line.label, "data": list(line.values), "spanGaps": True, "clip": False}
         for place, line in enumerate(series)
     ]
+    if marks:
+        crossing = [100 if place in marks else None for place in range(len(labels))]
+        thin = {
+            "type": "bar",
+            "barThickness": 1,
+            "backgroundColor": _MARK,
+            "borderColor": _MARK,
+            "pointStyle": "line",
+        }
+        datasets.append(thin | {"label": marked, "data": crossing})
+    names = [[label, marks[n]] if n in marks else label for n, label in enumerate(labels)]
     across = {"grid": {"display": False}} | _title(x)
     return _chart(
         "line",
-        {"labels": list(labels), "datasets": datasets},
+        {"labels": names, "datasets": datasets},
         x=across,
         y=_scale(y, is_percent=is_percent),
     )

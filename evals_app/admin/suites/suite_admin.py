@@ -127,7 +127,7 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
                 "classes": ["collapse"],
             },
         ),
-        ("Gates", {"fields": ["run_rule", *GATES]}),
+        ("We may ship if", {"fields": ["run_rule", *GATES]}),
         (
             "Judge",
             {"fields": ["judge_model", "judge_prompt", "judge_context"], "classes": ["collapse"]},

@@ -1,12 +1,13 @@
 """The page of a suite in three parts, each with its own address: cases, results, settings."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
 from django.contrib.auth.decorators import permission_required
 from django.core.exceptions import PermissionDenied
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -15,9 +16,9 @@ from django.views.decorators.http import require_GET
 from evals_app.admin.agents.copies import copy_case
 from evals_app.admin.comparing.release_box import release_box
 from evals_app.admin.history.highlights import highlight_lists
-from evals_app.admin.history.trends import suite_trend
+from evals_app.admin.history.trends import SuiteTrend, suite_trend
 from evals_app.admin.kit.pages import may_view, page_context, viewers_of
-from evals_app.admin.kit.presentation import plural, run_badges
+from evals_app.admin.kit.presentation import SIGNS, plural, run_state
 from evals_app.admin.regrading.regrade_dialog import regrade_label, regrade_url
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.admin.suites.archiving import useless_action
@@ -43,7 +44,6 @@ from evals_app.engine.suites.suite_spec import COMPARING_CASES, COMPARING_EFFORT
 from evals_app.library.importing.rights import Rights
 from evals_app.models import Case, Run, Schedule, Suite
 from evals_app.reports.answers.decided import share_with_people
-from evals_app.reports.words.figures import score_text
 from evals_app.runs.reading.suite_verdict import standing, with_last_runs, with_pass_rates
 from evals_app.runs.starting.forecast import informing_judges
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 LAST_RUNS = 20
+LAST_ROWS = 60  # with retests, re-runs and gradings, which are below their runs
 LAST_DECISIONS = 20
 _TEMPLATES = "admin/evals_app/suites"
 
@@ -141,12 +142,13 @@ def results(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the results of the last runs."""
     suite, context = part_context(request, pk, tab="results")
     runs = with_pass_rates(Run.objects.filter(suite=suite)).order_by("-pk")
-    rows = list(runs[: LAST_RUNS + 1])
+    rows = list(runs.annotate(settled=F("settlement__head"))[: LAST_ROWS + 1])
+    trend = suite_trend(suite)
     context |= {
-        "trend": suite_trend(suite),
-        "runs": [_run_line(run, suite) for run in rows[:LAST_RUNS]],
+        "trend": trend,
+        "runs": _run_lines(rows[:LAST_ROWS], suite, trend),
         "decisions": suite.ship_decisions.order_by("-pk")[:LAST_DECISIONS],
-        "has_more": len(rows) > LAST_RUNS,
+        "has_more": len(rows) > LAST_ROWS or len(_top_rows(rows)) > LAST_RUNS,
         "runs_url": f"{reverse('admin:evals_app_run_changelist')}?suite_slug={suite.slug}",
     }
     return render(request, f"{_TEMPLATES}/results.html", context)
@@ -341,17 +343,45 @@ def _results_of_note(suite: Any) -> dict[str, Any]:
     }
 
 
-def _run_line(run: Any, suite: Any) -> dict[str, Any]:
+def _parent(run: Any) -> int | None:
+    """Return the run that a retest, a re-run or a grading belongs to."""
+    parent: int | None = run.settled or run.grades_of_id or run.rerun_of_id
+    return parent
+
+
+def _top_rows(rows: Sequence[Any]) -> list[Any]:
+    shown = {run.pk for run in rows}
+    return [run for run in rows if _parent(run) not in shown]
+
+
+def _run_lines(rows: Sequence[Any], suite: Any, trend: SuiteTrend | None) -> list[dict[str, Any]]:
+    """Return the runs, the newest first, each followed by those that belong to it."""
+    top = _top_rows(rows)[:LAST_RUNS]
+    below: dict[int, list[Any]] = {}
+    for run in rows:
+        root = parent = _parent(run)
+        while parent is not None:
+            root = parent
+            parent = next((_parent(row) for row in rows if row.pk == root), None)
+        below.setdefault(root or 0, []).append(run)
+    return [
+        _run_line(run, suite, trend) | {"is_child": run is not first}
+        for first in top
+        for run in (first, *(row for row in below.get(first.pk, ()) if row is not first))
+    ]
+
+
+def _run_line(run: Any, suite: Any, trend: SuiteTrend | None) -> dict[str, Any]:
     compare = reverse("admin:evals_app_run_compare")
     base = suite.baseline_id or suite.verdict_run_id
     is_comparable = base not in {None, run.pk} and run.verdict
-    # With the baseline, else the earlier of two.
+    # With the released version, else the earlier of two.
     first, second = (base, run.pk) if suite.baseline_id else sorted([base or 0, run.pk])
     return {
         "run": run,
-        "badges": run_badges(run),
+        "sign": SIGNS[run_state(run)],
         "rate": share_with_people(vars(run), run.reviewed) if run.verdict else "",
-        "score": score_text(run.score, scale=run.score_scale),
+        "changes": trend.changes.get(run.pk) if trend else None,
         "is_baseline": run.pk == suite.baseline_id,
         "compare_url": f"{compare}?run={first}&run={second}" if is_comparable else "",
     }

@@ -70,6 +70,11 @@ class ChangedCases:
         ]
         return "; ".join(filter(None, parts))
 
+    @property
+    def edits(self) -> str:
+        """Return which cases were edited, added or removed: `2 edited, 1 removed`; may be empty."""
+        return self._list_counts({kind: _LEFT_OUT[kind] for kind in _EDITS})
+
     def _list_counts(self, words: Mapping[ChangeKind, str]) -> str:
         counts = self.counts
         return ", ".join(

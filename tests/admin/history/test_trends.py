@@ -7,7 +7,8 @@ import pytest
 from django.test import Client
 
 from evals_app.admin.agents.copies import copy_agent
-from evals_app.admin.history.trends import SUITE_TREND_RUNS, suite_trend
+from evals_app.admin.history.trends import MIN_CHART, SUITE_TREND_RUNS, suite_trend
+from evals_app.models import CaseResult
 from evals_app.reports.answers.run_json import CASES_DIGEST
 from tests.authored import a_case, client_who_may, write_suite
 from tests.makers import make_run, make_suite
@@ -20,16 +21,17 @@ def test_the_trend_of_a_suite_has_pass_rate_and_score_of_its_last_whole_runs() -
     for _ in range(SUITE_TREND_RUNS):
         make_run(["passed"])
     make_run(["failed"], is_tryout=True)
-    last = make_run(["passed", "failed"])
+    last = make_run(["failed"])
 
     trend = suite_trend(suite)
 
     assert trend is not None
+    assert trend.chart is not None
     assert [len(trend.points), trend.points[0].run.pk] == [SUITE_TREND_RUNS, last.pk]
     chart = json.loads(trend.chart.data)
     assert (chart["labels"][-1], len(chart["labels"])) == (f"run {last.pk}", SUITE_TREND_RUNS)
     rates, scores = (line["data"] for line in chart["datasets"])
-    assert rates[-2:] == [100.0, 50.0]
+    assert rates[-2:] == [100.0, 0.0]
     assert scores[-1] == round(100 * last.score, 1) if last.score is not None else None
 
 
@@ -64,40 +66,49 @@ def with_cases(digests: Sequence[str | None]) -> None:
 def test_runs_with_other_cases_than_the_run_before_are_marked(
     admin_client: Client, digests: list[str | None], edited: list[int]
 ) -> None:
-    suite = make_suite()
+    make_suite()
     with_cases(digests)
     marks = [place in edited for place in range(len(digests))]
 
-    trend = suite_trend(suite)
     context = admin_client.get("/admin/").context
     page = admin_client.get("/admin/").content.decode()
-    results = admin_client.get(f"/admin/evals_app/suite/{suite.pk}/results/").content.decode()
 
-    assert trend is not None
-    assert [label.endswith("*") for label in json.loads(trend.chart.data)["labels"]] == marks
     (line,) = context["suites"]
     assert [point.run.pk in line.edited_runs for point in line.points] == marks
     assert line.sparkline.count("other cases") == len(edited)
     assert line.sparkline.count("M") == 1 + len(edited)
-    for text in (page, results):
-        assert text.count("Other cases than in the run before") == len(edited)
-        assert ("edited, added or removed" in text) is bool(edited)
+    assert page.count("Other cases than in the run before") == len(edited)
+    assert ("edited, added or removed" in page) is bool(edited)
 
 
-@pytest.mark.parametrize("similarities", [[], ["words"], ["words", "embeddings openai/x"]], ids=len)
-def test_one_run_is_not_a_trend(similarities: list[str]) -> None:
+def test_a_few_runs_are_words_and_five_a_chart_that_marks_edits() -> None:
     suite = make_suite()
-    for similarity in similarities:
-        make_run(similarity=similarity)
-
     assert suite_trend(suite) is None
+    for number in range(MIN_CHART):
+        trend = suite_trend(suite)
+        assert trend is None or trend.chart is None
+        states = {"a": ["passed"], "b": ["failed"]} | ({"c": ["passed"]} if number < 2 else {})
+        run = make_run(states)
+        CaseResult.objects.filter(run=run, name="b").update(digest=f"{number > 3}")
+        CaseResult.objects.filter(run=run, name="a").update(digest="a")
+
+    trend = suite_trend(suite)
+
+    assert trend is not None
+    assert trend.chart is not None
+    labels = json.loads(trend.chart.data)["labels"]
+    assert [label[1] if isinstance(label, list) else "" for label in labels] == [
+        *("", "", "1 removed", "", "1 edited")
+    ]
+    changes = [trend.changes[point.run.pk].in_short for point in trend.points[:-1]]
+    assert changes == ["same as before"] * 4  # the share rose, the cases in both runs did not
 
 
 def test_the_page_of_a_suite_shows_its_trend_to_those_who_may_see_runs(
     admin_client: Client,
 ) -> None:
     suite = make_suite()
-    runs = [make_run(), make_run()]
+    runs = [make_run() for _ in range(MIN_CHART)]
     url = f"/admin/evals_app/suite/{suite.pk}/results/"
 
     text = admin_client.get(url).content.decode()
@@ -107,6 +118,23 @@ def test_the_page_of_a_suite_shows_its_trend_to_those_who_may_see_runs(
         assert f"/admin/evals_app/run/{run.pk}/change/" in text
     assert "<canvas" in text
     assert without.status_code == 403
+
+
+def test_what_belongs_to_a_run_is_below_it_and_shows_no_change(admin_client: Client) -> None:
+    suite = make_suite()
+    first, second = make_run(["passed"]), make_run(["failed"])
+    graded = make_run(["passed"], grades_of=first, is_whole=False)
+    again = make_run(["passed"], grades_of=graded, is_whole=False)
+    rerun = make_run(["passed"], rerun_of=second, is_whole=False)
+
+    response = admin_client.get(f"/admin/evals_app/suite/{suite.pk}/results/")
+
+    lines = response.context["runs"]
+    assert [(line["run"].pk, line["is_child"]) for line in lines] == [
+        *((second.pk, False), (rerun.pk, True)),
+        *((first.pk, False), (again.pk, True), (graded.pk, True)),
+    ]
+    assert [line["run"].pk for line in lines if line["changes"]] == [second.pk]
 
 
 def test_the_page_of_an_agent_has_its_suites_with_their_trends(admin_client: Client) -> None:
