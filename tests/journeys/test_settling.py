@@ -51,5 +51,6 @@ def test_a_run_is_settled_against_an_earlier_one(visit: Visit) -> None:
     expect(page.get_by_role("row", name="case 1")).to_contain_text("Cannot tell yet")
     expect(page.get_by_role("button", name="Cancel", exact=True)).to_have_count(0)
     page.get_by_role("link", name=f"Run {base.pk}", exact=True).click()
+    page.get_by_role("heading", name="Belongs to this run").click()
     page.get_by_role("link", name=f"run {head.pk} against run {base.pk}").click()
     expect(page.get_by_role("heading", name=title)).to_be_visible()

@@ -86,6 +86,6 @@ def test_several_suites_run_from_the_list_and_skip_what_is_not_needed(visit: Vis
     elsewhere(work)
     run = elsewhere(lambda: Run.objects.get(suite_slug="greetings"))
     page = visit("evals_app_run_change", run.pk)
-    page.get_by_text("decided after 2 of 4").first.click()
+    expect(page.get_by_role("heading", name="decided after 2 of 4")).to_be_visible()
     page.get_by_role("link", name="trial 4: Skipped").click()
     expect(page.get_by_text("This conversation was skipped")).to_be_visible()

@@ -1,5 +1,6 @@
 """The cases of a run that has ended, by how they ended, and how many there are of each."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,7 @@ from evals_app.admin.kit.presentation import SIGNS, people_badge, plural
 from evals_app.admin.runs.run_causes import Trials
 from evals_app.admin.runs.run_changes import NO_CHANGE, ChangeMark
 from evals_app.admin.runs.run_trials import TrialRow, people_of, trial_row
-from evals_app.admin.starting.reruns import counts_to_rerun
+from evals_app.admin.starting.reruns import count_to_rerun, counts_to_rerun
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.record.usage import Usage, total_usage
 from evals_app.engine.statistics.deciding import case_verdict
@@ -189,16 +190,26 @@ def each_k(values: Sequence[float]) -> str:
     return ", ".join(f"k={k}:\u00a0{percent(values[k - 1])}" for k in chosen)
 
 
-def count_cases(run: Run) -> Mapping[str, int]:
-    """Count the cases of a run by outcome, in one query."""
+def count_cases(run: Run, cases: Sequence[Any]) -> Mapping[str, int]:
+    """Count the cases of a run by outcome; `cases` are the first, and of most runs all of them."""
+    if len(cases) < MAX_CASES:
+        verdicts = Counter(case.verdict for case in cases)
+        by_verdict = {name: verdicts[verdict] for name, verdict in _COUNTED.items()}
+        most = max((case.trials for case in cases), default=0)
+        return by_verdict | count_to_rerun(cases) | {"cases": len(cases), "most_trials": most}
     counts = run.case_results.aggregate(
         cases=Count("pk"),
         most_trials=Max("trials"),
-        cases_passed=Count("pk", filter=Q(verdict=Verdict.PASSED)),
-        cases_failed=Count("pk", filter=Q(verdict=Verdict.FAILED)),
-        cases_not_graded=Count("pk", filter=Q(verdict=Verdict.ERRORED)),
-        cases_not_run=Count("pk", filter=Q(verdict="")),
-        cases_measured=Count("pk", filter=Q(verdict=Verdict.MEASURED)),
+        **{name: Count("pk", filter=Q(verdict=verdict)) for name, verdict in _COUNTED.items()},
         **counts_to_rerun(),
     )
     return {name: number or 0 for name, number in counts.items()}
+
+
+_COUNTED = {
+    "cases_passed": Verdict.PASSED.value,
+    "cases_failed": Verdict.FAILED.value,
+    "cases_not_graded": Verdict.ERRORED.value,
+    "cases_not_run": "",
+    "cases_measured": Verdict.MEASURED.value,
+}

@@ -53,9 +53,9 @@ def results(run: Run, *, changes: Mapping[str, StrEnum] | None = None) -> dict[s
 
     `changes` has what the answer to “May we ship?” says about single cases.
     """
-    counts = count_cases(run)
-    has_trials = counts["most_trials"] > 1
     cases = first_cases(run)
+    counts = count_cases(run, cases)
+    has_trials = counts["most_trials"] > 1
     positions = {case.position for case in cases}
     wrong = None
     if counts["cases"] > MAX_CASES:

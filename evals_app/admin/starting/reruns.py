@@ -92,6 +92,17 @@ def counts_to_rerun() -> dict[str, Count]:
     }
 
 
+def count_to_rerun(cases: Sequence[Any]) -> dict[str, int]:
+    """Count the same among cases that are read already."""
+    return {
+        "rerun_failed": sum(case.failed > 0 for case in cases),
+        "rerun_errored": sum(
+            case.trials > case.passed + case.failed + case.measured + case.skipped for case in cases
+        ),
+        "rerun_all": len(cases),
+    }
+
+
 def rerun_buttons(run: Run, counts: Mapping[str, int]) -> list[tuple[str, str]]:
     """Return the re-runs that make sense, with the labels of their buttons."""
     if run.gradings > 1:

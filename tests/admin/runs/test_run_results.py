@@ -5,6 +5,8 @@ import pytest
 from django.test import Client
 
 from evals_app.admin.kit.presentation import CAUSES
+from evals_app.admin.runs import run_cases
+from evals_app.admin.runs.run_cases import count_cases, first_cases
 from evals_app.admin.runs.run_causes import MAX_OF_A_CAUSE, CauseGroup, causes_so_far
 from evals_app.admin.runs.run_results import gate_line, results
 from evals_app.engine.graders import GRADERS
@@ -293,6 +295,18 @@ def test_of_a_single_trial_nothing_is_shown_about_k() -> None:
 
     assert case.pass_at_k == case.pass_hat_k == ""
     assert case.score == "1.00"
+
+
+def test_few_cases_are_counted_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    states = {"A": ["passed", "failed"], "B": ["errored"], "C": ["measured"], "D": ["not_run"]}
+    run = make_run(states | {"E": ["passed", "skipped"]})
+    cases = first_cases(run)
+
+    counted = count_cases(run, cases)
+    monkeypatch.setattr(run_cases, "MAX_CASES", len(cases))
+
+    assert counted == count_cases(run, cases)
+    assert (counted["rerun_failed"], counted["rerun_errored"]) == (1, 2)
 
 
 def test_cases_are_grouped_by_how_they_ended_and_show_their_question() -> None:
