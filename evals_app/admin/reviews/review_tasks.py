@@ -19,7 +19,7 @@ from unfold.paginator import InfinitePaginator
 
 from evals_app.admin.kit.pages import ask, form_data, fragment_of, person
 from evals_app.admin.kit.permissions import ReadOnly, requires
-from evals_app.admin.kit.presentation import badge
+from evals_app.admin.kit.presentation import badge, plural
 from evals_app.admin.reviews.grade_checking import verdict_in_words
 from evals_app.admin.reviews.review_task_form import ReviewTaskForm
 from evals_app.admin.starting.run_dialog import leave_dialog
@@ -32,6 +32,7 @@ from evals_app.reports.answers.review_tasks import (
     progress_of,
     tallies,
 )
+from evals_app.runs.judges.calibration import plan_for_run
 from evals_app.runs.reviews.review_tasks import (
     CHECKING,
     SEEING,
@@ -45,6 +46,7 @@ from evals_app.runs.reviews.review_tasks import (
     visible_tasks,
 )
 from fixtures_app.editing.times import moment
+from fixtures_app.ground.quoting import cut_middle
 
 MAX_LINKED = 10  # tasks on the page of a run
 
@@ -184,7 +186,25 @@ def show_tasks_of_run(request: HttpRequest, pk: int) -> HttpResponse:
         {"task": task, "progress": reached[task.pk], "badge": _badge(task, reached[task.pk])}
         for task in tasks
     ]
-    return render(request, "admin/evals_app/reviews/tasks/of_run.html", {"tasks": rows})
+    return render(
+        request,
+        "admin/evals_app/reviews/tasks/of_run.html",
+        {"tasks": rows, "run_id": pk} | _plan(request, pk),
+    )
+
+
+def _plan(request: HttpRequest, pk: int) -> dict[str, object]:
+    """Return how many answers of a run to check next, and for which criterion."""
+    run = Run.objects.defer("summary").filter(pk=pk).first()
+    found = plan_for_run(run) if run and request.user.has_perms(CHECKING) else None
+    if found is None:
+        return {}
+    yardstick, plan = found
+    return {
+        "digest": yardstick.digest,
+        "criterion": cut_middle(yardstick.criterion, 80),
+        "answers": plural(plan.count, "answer"),
+    }
 
 
 @permission_required(CHECKING, raise_exception=True)

@@ -94,7 +94,10 @@ def first_cases(run: Run) -> list[Any]:
     rows = run.case_results.annotate(rank=rank).order_by("rank", "position")
     # The questions are read only of those that are shown.
     shown = CaseResult.objects.filter(pk__in=rows.values("pk")[:MAX_CASES])
-    frozen = SnapshotCase.objects.filter(snapshot=run.snapshot_id, position=OuterRef("position"))
+    # A part of a suite has places of its own; its executions have those of the snapshot.
+    trials = Execution.objects.filter(run=run, case=OuterRef(OuterRef("name")))
+    place = Subquery(trials.values("position")[:1])
+    frozen = SnapshotCase.objects.filter(snapshot=run.snapshot_id, position=place)
     asked = frozen.annotate(case=Cast("content", JSONField())).values(
         text=KT("case__turns__0__user")
     )

@@ -85,14 +85,14 @@ class WrongConversations:
         return cls(found, {row.cause: row.in_all for row in found})
 
     @property
-    def positions(self) -> set[int]:
-        return {row.position for row in self.rows}
+    def names(self) -> set[str]:
+        return {row.case for row in self.rows}
 
 
 def causes_so_far(run: Run) -> list[CauseGroup]:
     """Return what went wrong in a run that may still be open."""
     wrong = WrongConversations.first_of(run)
-    return causes(run, wrong, trials_by_case(run, wrong.positions)) if wrong.rows else []
+    return causes(run, wrong, trials_by_case(run, wrong.names)) if wrong.rows else []
 
 
 def causes(

@@ -56,12 +56,12 @@ def results(run: Run, *, changes: Mapping[str, StrEnum] | None = None) -> dict[s
     cases = first_cases(run)
     counts = count_cases(run, cases)
     has_trials = counts["most_trials"] > 1
-    positions = {case.position for case in cases}
+    names = {case.name for case in cases}
     wrong = None
     if counts["cases"] > MAX_CASES:
         wrong = WrongConversations.first_of(run)
-        positions |= wrong.positions
-    trials = trials_by_case(run, positions)
+        names |= wrong.names
+    trials = trials_by_case(run, names)
     marks = change_marks(changes or {})
     groups = case_groups(run, cases, trials, marks)
     gates = _gate_lines(run, scale=run.score_scale)

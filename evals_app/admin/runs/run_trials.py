@@ -55,10 +55,10 @@ class TrialRow:
         return next(wrong, self.marks[0].url if self.marks else "")
 
 
-def trials_by_case(run: Run, positions: Iterable[int]) -> dict[str, list[Execution]]:
-    """Return the trials of the cases at these positions, by the name of the case."""
+def trials_by_case(run: Run, names: Iterable[str]) -> dict[str, list[Execution]]:
+    """Return the trials of these cases, by the name of the case."""
     found: dict[str, list[Execution]] = {}
-    rows = run.executions.filter(position__in=positions).select_related("reviewed")
+    rows = run.executions.filter(case__in=names).select_related("reviewed")
     for row in rows.only(*_COLUMNS).order_by("position", "trial"):
         found.setdefault(row.case, []).append(row)
     return found

@@ -27,7 +27,7 @@ from evals_app.engine.statistics.corrected import (
     plan_labels,
 )
 from evals_app.engine.statistics.rates import mean
-from evals_app.models import GradeResult, Review, Yardstick
+from evals_app.models import GradeResult, Review, Run, Yardstick
 from evals_app.models.judging.reviews import IS_LABEL
 
 MAX_REVIEWS = 500  # of a criterion: the newest
@@ -35,6 +35,7 @@ MAX_SHOWN = 50  # disagreements
 MAX_VERSIONS = 20
 MAX_PLACES = 100  # newest answers at whose places other versions are looked for
 MAX_CORRECTED = 10_000  # executions of a run whose pass rate is corrected
+MAX_JUDGED = 5  # criteria of a run whose answers are planned
 MAX_PLANNED = 30  # answers to check at once
 
 
@@ -220,6 +221,24 @@ def _judged_in(run: int, yardstick: int, _: datetime) -> tuple[Proportion, bool]
         all=Count("pk"), passed=Count("pk", filter=Q(passed=True)), weight=Max("weight")
     )
     return Proportion(counts["passed"], counts["all"]), counts["weight"] != 0
+
+
+def plan_for_run(run: Run) -> tuple[Yardstick, LabelPlan] | None:
+    """Return the criterion of a run that is known worst, and which of its answers to check.
+
+    None: no judge decided in it, enough is known, or the run is open or too large.
+    """
+    if run.finished_at is None or run.total > MAX_CORRECTED:
+        return None
+    decided = GradeResult.objects.filter(execution__run=run, weight__gt=0)
+    keys = decided.filter(yardstick__isnull=False).order_by("yardstick").values("yardstick")
+    plans = []
+    for known in calibrations_of(Yardstick.objects.filter(pk__in=keys.distinct())[:MAX_JUDGED]):
+        labels = compare([answer.label for answer in known.answers if answer.newest.run == run.pk])
+        judged, _ = _judged_in(run.pk, known.yardstick.pk, run.finished_at)
+        plans.append((known.yardstick, plan_next(known.agreement, labels, judged)))
+    open_plans = [(yardstick, plan) for yardstick, plan in plans if plan.count]
+    return max(open_plans, key=lambda found: found[1].count, default=None)
 
 
 def plan_next(agreement: Agreement, labels: Agreement, judged: Proportion) -> LabelPlan:

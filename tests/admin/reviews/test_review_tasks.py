@@ -57,6 +57,7 @@ def test_the_page_of_a_run_offers_to_check_its_grades_and_shows_its_tasks(ann: U
 
     assert page.context["may_check_grades"]
     assert url("of_run", run.pk) in page.content.decode()
+    assert part.context["answers"] == "1 answer"  # the other one is checked
     (row,) = part.context["tasks"]
     assert (row["task"], row["progress"].done_by(ann.pk), row["progress"].total) == (task, 1, 2)
 

@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.test import Client
 
 from evals_app.admin.kit.presentation import CAUSES
@@ -318,8 +319,13 @@ def test_cases_are_grouped_by_how_they_ended_and_show_their_question() -> None:
         snapshot=run.snapshot, position=2, content=json.dumps({"turns": [{"user": "Where is it?"}]})
     )
 
+    # Like a part of a suite, whose cases keep their places in the snapshot.
+    run.executions.update(position=F("position") + 7)
+    SnapshotCase.objects.update(position=9)
+
     groups = results(run)["case_groups"]
 
+    assert [case.name for case in results(run)["causes"][0].cases] == ["B", "C"]
     assert [(group.title, [case.name for case in group.cases]) for group in groups] == [
         ("2 cases failed", ["B", "C"]),
         ("1 case without a verdict", ["D"]),
