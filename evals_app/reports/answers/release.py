@@ -62,7 +62,7 @@ _WORDS: Mapping[ReasonKind, ReasonWords] = {
         "The judge cannot be trusted with this.", "“{criterion}”: {standing}"
     ),
     ReasonKind.NOT_GRADED: ReasonWords(
-        "{count} of {total} {was} not graded.", "They could change the answer."
+        "{count} of {total} {was} not graded.", "{They} could change the answer."
     ),
     ReasonKind.WORSE: ReasonWords(
         "{cases} got worse{better}.", "{names}: {both}. Running them again makes it certain."
@@ -135,6 +135,7 @@ def _values(reason: ReleaseReason, check: ReleaseCheck) -> dict[str, str]:
         "be": "is" if is_one else "are",
         "was": "was" if is_one else "were",
         "them": "it" if is_one else "them",
+        "They": "It" if is_one else "They",
         "have": "has" if is_one else "have",
         "better": f", {check.better:,} better" if check.better else "",
         "names": _names(reason),
