@@ -159,7 +159,6 @@ PAGES: dict[str, Need] = {
     f"{_SUITE}<int:pk>/check/": {"GET": "view_suite|change_suite", "POST": NOBODY},
     f"{_SUITE}<int:pk>/results/": {"GET": "view_run view_suite|change_suite", "POST": NOBODY},
     f"{_SUITE}<int:pk>/notable/": {"GET": "view_run view_suite|change_suite", "POST": NOBODY},
-    f"{_SUITE}<int:pk>/answer/": {"GET": "view_run view_suite|change_suite", "POST": NOBODY},
     f"{_SUITE}<int:pk>/judges/": {"GET": "view_suite|change_suite", "POST": NOBODY},
     f"{_SUITE}<int:pk>/email/": "view_run view_suite|change_suite",
     f"{_SUITE}<int:pk>/run-size/": {"GET": RUNNING, "POST": NOBODY},

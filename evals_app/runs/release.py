@@ -63,6 +63,11 @@ class SuiteRelease:
     accepted: Sequence[AcceptedFailure] = ()
 
     @property
+    def base(self) -> Run | None:
+        """The run that it was compared with; None if there is none, or if it is the run itself."""
+        return None if self.released == self.run else self.released
+
+    @property
     def sentence(self) -> str:
         """The answer in one line."""
         return answer_text(self.check, scale=self.suite.score_scale)
@@ -92,8 +97,13 @@ def release_of(
     """
     run, released = run or _last_run(suite), released or suite.baseline
     if run is None:
-        return SuiteRelease(suite, run, released, check_open(ReasonKind.NEVER_RUN))
+        return replace(never_run(suite), released=released)
     return releases_of([Candidate(suite, run, released)])[suite.pk]
+
+
+def never_run(suite: Suite) -> SuiteRelease:
+    """Return the answer about a suite of which nothing has run yet."""
+    return SuiteRelease(suite, None, None, check_open(ReasonKind.NEVER_RUN))
 
 
 def releases_of(candidates: Sequence["Candidate"]) -> dict[int, SuiteRelease]:
@@ -144,8 +154,7 @@ class Candidate(NamedTuple):
     @property
     def base(self) -> Run | None:
         """The run to compare with; None if there is none, or if it is the run itself."""
-        is_released = self.released is not None and self.released.pk == self.run.pk
-        return None if is_released else self.released
+        return None if self.released == self.run else self.released
 
 
 class EndedRun(NamedTuple):

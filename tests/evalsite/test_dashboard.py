@@ -1,4 +1,3 @@
-import json
 from typing import Any
 
 import pytest
@@ -6,16 +5,19 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
+from evals_app.admin.history.suite_rows import ListedSuite
+from evals_app.library.baselines import set_baseline
+from evals_app.library.shipping import decide_shipping
 from evals_app.models import (
     Agent,
     MonthlyCeiling,
     Provider,
+    Review,
     Settlement,
     Spending,
     Suite,
     Worker,
 )
-from evals_app.reports.words.similarity import STAND_IN
 from evals_app.runs.ground.ledger import today
 from tests.authored import client_who_may
 from tests.makers import make_run, make_suite
@@ -55,35 +57,7 @@ def test_a_site_with_a_suite_is_not_empty(admin_client: Client) -> None:
     text = read(admin_client)
 
     assert "Load examples" not in text
-    assert "Never run" in text
-
-
-@pytest.mark.parametrize(
-    ("before", "last", "change"),
-    [
-        pytest.param(["passed", "failed"], ["passed"] * 2, "50 points up", id="better"),
-        pytest.param(["passed"] * 2, ["passed", "failed"], "50 points down", id="worse"),
-        pytest.param(["passed"], ["passed"] * 3, "same as before", id="same"),
-        pytest.param(["errored"], ["passed"], "", id="before unknown"),
-        pytest.param(["errored"], ["errored"], "", id="both unknown"),
-    ],
-)
-def test_a_suite_shows_its_last_run_and_the_change(
-    admin_client: Client, before: list[str], last: list[str], change: str
-) -> None:
-    make_run(before)
-    run = make_run(last)
-
-    line = lines(admin_client)["Refunds"]
-
-    assert line.last.run.pk == run.pk
-    assert line.change == change
-
-
-def test_of_a_first_run_there_is_no_change(admin_client: Client) -> None:
-    make_run(["passed"])
-
-    assert lines(admin_client)["Refunds"].change == "first run"
+    assert "No suite has run yet" in text
 
 
 def test_runs_tried_by_hand_and_open_ones_are_kept_out_of_trends(admin_client: Client) -> None:
@@ -99,191 +73,148 @@ def test_runs_tried_by_hand_and_open_ones_are_kept_out_of_trends(admin_client: C
     assert [point.run.pk for point in line.points] == [run.pk]
 
 
-def test_a_part_that_passes_leaves_the_verdict_and_is_named(admin_client: Client) -> None:
-    make_run(["failed", "passed"])
-    part = make_run(["passed"], is_whole=False, case_count=1, suite_case_count=38)
-
-    line = lines(admin_client)["Refunds"]
-
-    assert "Failed" in line.standing
-    assert "1 of 38 cases: passed" in line.standing
-    assert f"/run/{part.pk}/" in line.standing
-    assert (line.last.rate, line.change) == (0.5, "first run")
-
-
-def test_a_suite_that_was_only_tried_by_hand_leads_there(admin_client: Client) -> None:
-    tried = make_run(["passed"], is_tryout=True)
-
-    line = lines(admin_client)["Refunds"]
-
-    assert "Never run as a whole" in line.standing
-    assert f"/run/{tried.pk}/" in line.standing
-    assert line.last is None
-
-
-def test_runs_that_compared_texts_in_different_ways_share_no_trend(admin_client: Client) -> None:
-    make_run(["passed"], similarity="embeddings openai/small")
-    words = make_run(["failed", "passed"], similarity="fuzzy_match", is_similarity_stand_in=True)
-
-    context = admin_client.get(PAGE).context
-    (line,) = context["suites"]
-    ((_, points),) = context["trend"].rows
-    chart = json.loads(context["trend"].chart.data)
-
-    assert line.change == "measured differently"
-    assert [differs for _, differs in points] == [True, False]
-    assert chart["datasets"][0]["data"] == [None, 50.0]
-    assert STAND_IN in line.standing
-    make_run(["passed"], similarity=words.similarity)
-    line = lines(admin_client)["Refunds"]
-    assert (line.change, "1 removed" in line.changes.details) == ("100 points up", True)
-
-
-def test_suites_of_one_name_are_distinguished_by_their_agents(admin_client: Client) -> None:
-    for number in ("one", "two"):
-        agent = Agent.objects.create(slug=number, name=f"Agent {number}")
-        make_suite(number, name="ping", agent=agent)
-
-    text = read(admin_client)
-
-    assert "Agent one" in text
-    assert "Agent two" in text
-
-
-def test_the_chart_and_the_table_show_the_same_numbers(admin_client: Client) -> None:
-    make_run(["passed", "failed"])
-    make_run(["passed"])
-
-    context = admin_client.get(PAGE).context
-    chart = json.loads(context["trend"].chart.data)
-
-    ((line, points),) = context["trend"].rows
-    shown = [None if point is None else point.result_text for point, _ in points]
-    assert (line.name, chart["datasets"][0]["data"]) == ("Refunds", [50.0, 100.0])
-    assert [text and text.replace("\u00a0", " ") for text in shown] == [
-        "50 % (1 of 2)",
-        "100 % (1 of 1)",
-    ]
-    assert chart["labels"] == context["trend"].heads == ["1 before", "last"]
-
-
-def test_a_trend_is_as_wide_as_its_longest_suite_and_ends_today(admin_client: Client) -> None:
-    short = make_suite("short")
-    for _ in range(12):
-        make_run(["passed"])
-    for _ in range(2):
-        make_run(["failed"], suite=short)
-
-    trend = {line.name: points for line, points in admin_client.get(PAGE).context["trend"].rows}
-
-    assert len(trend["Refunds"]) == len(trend["Short"]) == 10
-    assert [point is None for point, _ in trend["Short"]] == [True] * 8 + [False] * 2
-
-
-def test_a_single_run_is_no_trend(admin_client: Client) -> None:
-    make_run(["passed"])
-
-    assert admin_client.get(PAGE).context["trend"] is None
-
-
 def test_scripted_verdicts_are_labelled(admin_client: Client) -> None:
     make_run(["failed"])
 
     text = read(admin_client)
 
-    assert text.count("Scripted</span>") == 1  # the last run of the suite
+    assert text.count("Scripted</span>") == 2  # in the answer, and in the list
 
 
-def test_open_runs_and_failures_of_the_last_whole_runs_are_listed(admin_client: Client) -> None:
-    make_run(["failed"])
-    last = make_run(["errored", "failed", "passed"])
-    make_run(["failed"], is_whole=False, case_count=1, suite_case_count=38)
-    run = make_run(["running", "passed"])
-
-    context = admin_client.get(PAGE).context
-
-    assert [row["run"].pk for row in context["open_runs"]] == [run.pk]
-    assert (context["open_count"], context["waiting"]) == (1, 2)
-    assert {row["execution"].run_id for row in context["failures"]} == {last.pk}
-    assert len(context["failures"]) == 2
+GOOD, BAD = {"a": ["passed"], "b": ["passed"]}, {"a": ["failed"], "b": ["passed"]}
 
 
-def test_what_an_open_run_covers_is_beside_it(admin_client: Client) -> None:
-    make_run(["running"], is_whole=False, suite_case_count=38)
+def rows(client: Client) -> dict[str, ListedSuite]:
+    page = client.get(PAGE).context["rows"]
+    return {row.line.name: row for row in [*page.shown, *page.folded]}
 
-    assert "1 of 38 cases · 0 of 1 done" in read(admin_client)
 
-
-@pytest.mark.parametrize(
-    ("before", "last", "names"),
-    [
-        pytest.param("passed", "failed", ["a"], id="fails now"),
-        pytest.param("passed", "errored", [], id="could not be decided now"),
-        pytest.param("failed", "failed", [], id="failed before"),
-        pytest.param("failed", "passed", [], id="better"),
-    ],
-)
-def test_what_got_worse_leads_to_the_comparison(
-    admin_client: Client, before: str, last: str, names: list[str]
+def test_answers_that_need_someone_come_first_and_decided_ones_are_folded(
+    admin_client: Client, admin_user: User
 ) -> None:
-    make_run({"b": ["failed"], "a": ["failed"]})
-    first = make_run({"b": ["failed"], "a": [before]})
-    second = make_run({"b": ["failed"], "a": [last]})
+    for slug, runs, is_released, decides in (
+        ("yes", [GOOD], False, None),
+        ("decided", [GOOD], False, True),
+        ("released", [GOOD], True, None),
+        ("not-yet", [GOOD, {"a": ["errored"], "b": ["passed"]}], True, None),
+        ("rejected", [BAD], False, False),
+        ("no", [BAD], False, None),
+        ("never", [], False, None),
+    ):
+        suite = make_suite(slug, name=slug)
+        made = [make_run(run, suite=suite) for run in runs]
+        if is_released:
+            set_baseline(made[0])
+        if decides is not None:
+            decide_shipping(
+                made[-1], shipped=decides, answered="", is_yes=decides, by=admin_user, reason="So."
+            )
+    context = admin_client.get(PAGE).context
+    asks = context["asks"]
 
-    worse = admin_client.get(PAGE).context["worse"]
-
-    assert [item["names"] for item in worse] == names
-    if worse:
-        assert worse[0]["url"].endswith(f"compare/?run={first.pk}&run={second.pk}")
-
-
-REASSURANCE = "Every case that passed in the run before still passes"
-NOTHING_YET = "Nothing to compare with yet"
+    assert [ask.release.suite.slug for ask in asks.shown] == ["no", "not-yet", "yes", "rejected"]
+    assert {ask.release.suite.slug for ask in asks.settled} == {"decided", "released"}
+    assert (asks.waiting, [ask.step.button for ask in asks.shown[2:3]]) == (3, ["Mark as shipped"])
+    assert "3 answers need someone" in read(admin_client)
+    order = [row.line.name for row in context["rows"].shown]
+    assert order[:2] == ["no", "not-yet"]
+    assert order[-1] == "never"
+    assert {row.title for row in context["decided"]} == {
+        "decided: shipped",
+        "rejected: not shipped",
+    }
 
 
 @pytest.mark.parametrize(
-    ("runs", "words", "missing"),
+    ("runs", "is_released", "reason"),
     [
-        pytest.param([], NOTHING_YET, REASSURANCE, id="never run"),
-        pytest.param([["failed"]], NOTHING_YET, REASSURANCE, id="a first run"),
-        pytest.param([["passed"], ["passed"]], REASSURANCE, NOTHING_YET, id="nothing changed"),
-        pytest.param([["errored"], ["passed"]], NOTHING_YET, REASSURANCE, id="nothing decided"),
-        ([["passed", "passed"], ["passed", "errored"]], "1 case that passed", REASSURANCE),
-        pytest.param([["passed"], ["failed"]], "1 suite", REASSURANCE, id="got worse"),
+        pytest.param([], False, "No cases yet", id="never run"),
+        pytest.param([BAD], False, "First run: 1 case failed", id="first run"),
+        pytest.param([GOOD, BAD], False, "1 worse", id="worse than before"),
+        pytest.param([GOOD, GOOD], False, "no case changed", id="same"),
+        pytest.param([GOOD, BAD], True, "1 case got worse", id="worse than the released version"),
+        pytest.param([GOOD], True, "This is the released version", id="released"),
+        pytest.param([{"a": ["errored"]}], False, "1 of 1 case not graded", id="not graded"),
     ],
 )
-def test_it_reassures_only_where_there_was_something_to_compare_with(
-    admin_client: Client, runs: list[list[str]], words: str, missing: str
+def test_a_suite_says_in_words_why_it_stands_where_it_does(
+    admin_client: Client,
+    runs: list[dict[str, list[str]]],
+    is_released: bool,  # noqa: FBT001 - a column of the table above
+    reason: str,
 ) -> None:
     make_suite()
-    for states in runs:
+    made = [make_run(run) for run in runs]
+    if is_released:
+        set_baseline(made[0])
+
+    assert reason in rows(admin_client)["Refunds"].reason
+
+
+def test_only_whole_runs_count_in_the_last_five(admin_client: Client) -> None:
+    for states in (["passed"], ["failed"], ["passed"]):
         make_run(states)
+    part = make_run(["failed"], is_whole=False, case_count=1, suite_case_count=38)
+    row = rows(admin_client)["Refunds"]
 
-    text = read(admin_client)
-
-    assert words in text
-    assert missing not in text
-
-
-def test_what_failed_twice_is_not_forgotten(admin_client: Client) -> None:
-    for state in ("passed", "failed", "failed"):
-        make_run([state])
-
-    assert "The last run of 1 suite failed" in read(admin_client)
-
-
-def test_suites_with_nothing_to_compare_with_are_counted_apart(admin_client: Client) -> None:
+    assert row.dots == ["none", "none", "good", "bad", "good"]
+    assert (row.passed, row.of, row.line.sparkline) == (1, 1, "")
+    assert part.in_short in row.reason
     for _ in range(2):
         make_run(["passed"])
-    make_run(["passed"], suite=make_suite("other"))
-
-    text = read(admin_client)
-
-    assert REASSURANCE in text
-    assert f"{NOTHING_YET} in 1 suite." in text
+    assert "sr-only" in rows(admin_client)["Refunds"].line.sparkline
 
 
-def test_what_a_settlement_found_is_shown_until_the_suite_runs_again(admin_client: Client) -> None:
+def test_a_case_that_failed_is_one_row_until_a_person_reviews_it(
+    admin_client: Client, admin_user: User
+) -> None:
+    make_run({"old": ["failed"]})
+    run = make_run({"a": ["failed", "failed", "passed"], "b": ["failed"], "c": ["passed"]})
+
+    def look() -> list[str]:
+        return [row.title for row in admin_client.get(PAGE).context["look"]]
+
+    assert look() == ["a", "b"]
+    assert "2 of 3 trials failed" in read(admin_client)
+    execution = run.executions.filter(case="a", verdict="failed")[0]
+    Review.objects.create(execution=execution, kind="comment", reason="Hm.", by=admin_user)
+    assert look() == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("states", "case_count", "done"),
+    [
+        (["running", "passed", "failed"], 3, "2 of 3 cases, 1 failed"),
+        (
+            {"a": ["passed", "failed"], "b": ["passed", "running"]},
+            2,
+            "1 of 2 cases, 1 with a failure",
+        ),
+    ],
+    ids=["one trial", "several trials"],
+)
+def test_open_runs_are_counted_in_cases(
+    admin_client: Client, states: Any, case_count: int, done: str
+) -> None:
+    make_run(states, case_count=case_count)
+
+    (row,) = admin_client.get(PAGE).context["open_runs"]
+
+    assert row.done == done
+    assert done in read(admin_client)
+
+
+def test_when_the_last_open_run_has_ended_the_page_says_so(admin_client: Client) -> None:
+    make_run(["passed"])
+    text = admin_client.get(PAGE, headers={"HX-Request": "true"}).content.decode()
+
+    assert "Show the new answers" in text
+    assert "Show the new answers" not in read(admin_client)
+
+
+def test_what_a_settlement_found_is_beside_the_suite_and_in_what_was_decided(
+    admin_client: Client,
+) -> None:
     runs = [make_run(["passed"]), make_run(["passed"])]
     settlement = Settlement.objects.create(
         base=runs[0],
@@ -297,33 +228,11 @@ def test_what_a_settlement_found_is_shown_until_the_suite_runs_again(admin_clien
         finished_at=timezone.now(),
     )
 
-    context = admin_client.get(PAGE).context
-    text = read(admin_client)
+    (decided,) = admin_client.get(PAGE).context["decided"]
 
-    assert (context["worse_suites"], len(context["worse"])) == (1, 1)
-    assert f"/settlement/{settlement.pk}/change/" in text
-    assert "3 cases really worse" in text
-    assert REASSURANCE not in text
-    make_run(["passed"])
-    assert admin_client.get(PAGE).context["worse"] == []
-
-
-def test_runs_that_compared_texts_in_different_ways_got_no_worse(admin_client: Client) -> None:
-    make_run({"a": ["passed"]}, similarity="embeddings openai/small")
-    make_run({"a": ["failed"]}, similarity="fuzzy_match")
-
-    assert admin_client.get(PAGE).context["worse"] == []
-
-
-def test_the_line_of_a_suite_is_in_words_too(admin_client: Client) -> None:
-    make_run(["passed", "failed"])
-    assert lines(admin_client)["Refunds"].sparkline == ""
-    make_run(["passed"])
-
-    text = lines(admin_client)["Refunds"].sparkline.replace("\u00a0", " ")
-
-    assert "50 %, 100 %" in text
-    assert 'aria-hidden="true"' in text
+    assert decided.title == "Refunds: 3 really worse"
+    assert decided.url.endswith(f"/settlement/{settlement.pk}/change/")
+    assert "Settled: 3 really worse" in rows(admin_client)["Refunds"].reason
 
 
 def test_spending_and_the_ceilings_that_apply_are_shown(admin_client: Client) -> None:
@@ -442,7 +351,7 @@ def test_who_may_see_runs_sees_suites_only_with_that_right_too(client: Client) -
 
     context = client.get(PAGE).context
 
-    assert context["suites"] == context["failures"] == []
+    assert context["suites"] == context["look"] == []
 
 
 def test_archived_suites_are_left_out(admin_client: Client) -> None:

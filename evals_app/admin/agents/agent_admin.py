@@ -24,6 +24,7 @@ from evals_app.admin.agents.copies import copy_agent
 from evals_app.admin.agents.playground import TALKING
 from evals_app.admin.agents.starting_cards import cards, starting_values
 from evals_app.admin.agents.topics_page import SEEING_TOPICS
+from evals_app.admin.history.suite_rows import suite_rows
 from evals_app.admin.history.trends import MAX_SUITES, suites_of, trend_of
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.lines import TextLines
@@ -347,6 +348,7 @@ class AgentAdmin(Duplicating, Editor):
             suites = suites_of(agent)
             context |= {
                 "suites": suites,
+                "suite_rows": suite_rows(request, suites),
                 "trend": trend_of(suites),
                 "has_more_suites": len(suites) == MAX_SUITES,
             }

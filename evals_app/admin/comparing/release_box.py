@@ -66,7 +66,11 @@ def release_box(request: HttpRequest, suite: Suite, *, run: Run | None = None) -
     """Return the answer about a suite, or about one run of it; None for those who see no runs."""
     if not request.user.has_perm("evals_app.view_run"):
         return None
-    release = release_of(suite, run=run)
+    return box_of(request, release_of(suite, run=run))
+
+
+def box_of(request: HttpRequest, release: SuiteRelease) -> ReleaseBox:
+    """Return the box of an answer, for people who see runs."""
     decided, may_decide = release.decision, release.run and request.user.has_perm(DECIDING)
     first, *others = (_line(request, release, reason) for reason in release.check.reasons)
     return ReleaseBox(

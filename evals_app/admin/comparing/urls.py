@@ -9,7 +9,6 @@ from evals_app.admin.comparing.views import (
     download_models,
     live_models,
     model_cases,
-    show_answer,
     show_replies,
 )
 from evals_app.admin.kit.pages import fragment_path, page_path
@@ -19,7 +18,6 @@ urlpatterns = [
     page_path("run/compare/case/", compare_case, name="run_side_by_side"),
     page_path("run/compare/case/replies/", show_replies, name="run_replies"),
     page_path("run/<int:pk>/compare/", choose_run, name="run_choose"),
-    page_path("suite/<int:pk>/answer/", show_answer, name="suite_answer"),
     page_path("run/<int:pk>/accept/", ask_to_accept, name="run_accept"),
     page_path("acceptedfailure/<int:pk>/withdraw/", stop_accepting, name="acceptance_withdraw"),
     page_path("run/<int:pk>/decide/<slug:what>/", ask_to_ship, name="run_decide"),

@@ -19,14 +19,13 @@ from evals_app.admin.comparing.models_page import (
     models_page,
     read_wanted,
 )
-from evals_app.admin.comparing.release_box import release_box
 from evals_app.admin.comparing.side_by_side import comparison_url, replies, side_by_side
 from evals_app.admin.kit.pages import fragment_of, page_context, viewers_of
 from evals_app.admin.kit.presentation import run_badges
 from evals_app.admin.starting.run_dialog import models_url
 from evals_app.engine.statistics.comparison import MAX_RUNS
 from evals_app.library.importing.rights import Rights
-from evals_app.models import Run, Suite
+from evals_app.models import Run
 from evals_app.reports.words.kinds import COMPARISON_KINDS, COMPARISON_MEDIA_TYPES
 from evals_app.runs.reading.compared_runs import CannotCompareError
 from evals_app.runs.reading.model_comparison import NoTableError, table_runs
@@ -87,16 +86,6 @@ def compare_case(request: HttpRequest) -> HttpResponse:
 def show_replies(request: HttpRequest) -> HttpResponse:
     """Return what was said about one case in two runs, to show below its row."""
     return render(request, f"{_TEMPLATES}/replies.html", replies(request.GET))
-
-
-@require_GET
-@viewers_of(Suite)
-@permission_required("evals_app.view_run", raise_exception=True)
-def show_answer(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return whether what a suite tests may be shipped, for its row in a table."""
-    suites = Suite.objects.select_related("agent", "baseline").defer("baseline__summary")
-    release = release_box(request, get_object_or_404(suites, pk=pk))
-    return render(request, f"{_TEMPLATES}/answer.html", {"release": release})
 
 
 @require_GET

@@ -12,26 +12,28 @@ from django.db.models import Case, Count, F, Q, QuerySet, When, Window
 from django.db.models.functions import RowNumber
 from django.utils.safestring import SafeString
 
-from evals_app.admin.history.suite_verdict import standing_text
 from evals_app.admin.kit.charts import Chart, Series, line_chart, sparkline
-from evals_app.admin.kit.presentation import plural, run_badges
+from evals_app.admin.kit.presentation import run_badges
 from evals_app.models import Agent, Run, Suite
 from evals_app.models import Case as SuiteCase
 from evals_app.reports.answers.decided import share_with_people
 from evals_app.reports.words.changes import ChangedCases
 from evals_app.reports.words.figures import score_text
-from evals_app.reports.words.similarity import DIFFERENTLY, is_measured_differently
+from evals_app.reports.words.similarity import is_measured_differently
 from evals_app.runs.reading.suite_verdict import (
+    SuiteVerdict,
     case_changes,
     standing,
     with_last_runs,
     with_pass_rates,
 )
+from evals_app.runs.release import Candidate, SuiteRelease, never_run, releases_of
 
 MAX_SUITES = 100
 TREND_RUNS = 10
 SUITE_TREND_RUNS = 20
 MIN_CHART = 5  # runs; fewer are a line of words
+MIN_SPARKLINE = 5  # fewer points are not a line
 TREND_SUITES = 5  # more lines cannot be distinguished
 
 
@@ -77,30 +79,34 @@ def _runs_with_edits(points: Sequence[TrendPoint]) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class SuiteLine:
-    """A suite with its most recent runs, the newest last."""
+    """A suite with its last whole runs, the newest last, and whether it may be shipped.
 
-    id: int
-    name: str
-    description: str
-    agent: str
-    standing: SafeString
+    `changes` are those from the previous whole run to the last one.
+    """
+
+    suite: Suite
+    standing: SuiteVerdict
     points: tuple[TrendPoint, ...]
-    cases: str = ""  # how many it has
+    release: SuiteRelease
+    cases: int | None = None  # enabled ones, where no run says it
     open_runs: tuple[Run, ...] = ()
-    changes: ChangedCases | None = None  # from the previous run to the last one
+    changes: ChangedCases | None = None
+
+    @property
+    def id(self) -> int:
+        return self.suite.pk
+
+    @property
+    def name(self) -> str:
+        return self.suite.name
+
+    @property
+    def agent(self) -> str:
+        return self.suite.agent.name
 
     @property
     def last(self) -> TrendPoint | None:
         return self.points[-1] if self.points else None
-
-    @property
-    def change(self) -> str:
-        """The difference between the last two runs, over the cases that both have."""
-        if len(self.points) < 2:  # noqa: PLR2004 - a pair
-            return "first run"
-        if self.differs(self.points[-2]):
-            return DIFFERENTLY
-        return self.changes.in_short if self.changes else ""
 
     @property
     def previous(self) -> TrendPoint | None:
@@ -112,6 +118,8 @@ class SuiteLine:
     def sparkline(self) -> SafeString | str:
         """The pass rates of its runs as a small line, and in words for screen readers."""
         shown = [p for p in self.points if p.rate is not None and not self.differs(p)]
+        if len(shown) < MIN_SPARKLINE:
+            return ""
         edited = _runs_with_edits(shown)
         breaks = [place for place, point in enumerate(shown) if point.run.pk in edited]
         return sparkline([point.rate or 0.0 for point in shown], breaks=breaks)
@@ -120,14 +128,6 @@ class SuiteLine:
     def edited_runs(self) -> frozenset[int]:
         """The keys of its runs whose cases differ from those of the run before."""
         return _runs_with_edits(self.points)
-
-    @property
-    def is_worse(self) -> bool:
-        return bool(self.changes and (self.changes.worse or self.changes.points < 0))
-
-    @property
-    def is_better(self) -> bool:
-        return bool(self.changes and self.changes.points > 0 and not self.changes.worse)
 
     def differs(self, point: TrendPoint) -> bool:
         """Whether that run compared texts in another way than the last one."""
@@ -158,60 +158,78 @@ class Trend:
 
 
 def suites_of(agent: Agent) -> list[SuiteLine]:
-    """Return the suites of an agent with their last runs, what runs now, and how many cases they have."""
+    """Return the suites of an agent with their last runs, and what runs now."""
     is_open = Q(status__in=Run.OPEN, suite__agent=agent)
-    lines, open_runs = lines_next_to(Suite.objects.current().filter(agent=agent), is_open)
-    cases = SuiteCase.objects.filter(suite__in=[line.id for line in lines]).order_by()
-    disabled = Count("pk", filter=Q(enabled=False))
-    counts = {
-        suite: plural(total, "case") + (f", {off:,} disabled" if off else "")
-        for suite, total, off in cases.values_list("suite").annotate(
-            total=Count("pk"), off=disabled
-        )
-    }
-    return [
-        replace(
-            line,
-            cases=counts.get(line.id, plural(0, "case")),
-            open_runs=tuple(run for run in open_runs if run.suite_id == line.id),
-        )
-        for line in lines
-    ]
+    lines, _ = lines_next_to(Suite.objects.current().filter(agent=agent), is_open)
+    return lines
 
 
 def lines_next_to(suites: QuerySet[Suite], others: Q) -> tuple[list[SuiteLine], list[Run]]:
     """Return suites with their last runs, by name, and other runs from the same query."""
     current = with_last_runs(suites).select_related("agent").order_by("name", "pk")
-    shown: list[Any] = list(current.only("name", "description", "agent__name")[:MAX_SUITES])
+    shown: list[Any] = list(current.only(*_SHOWN)[:MAX_SUITES])
     whole = Run.objects.suite_verdicts().filter(suite__in=shown)
     newest = Window(RowNumber(), partition_by=F("suite"), order_by=F("pk").desc())
     wanted = whole.annotate(back=newest).filter(back__lte=TREND_RUNS).values_list("pk", flat=True)
     of_trends = set(wanted)
-    last = {suite.last_run_id for suite in shown} - {None}
+    named = {key for suite in shown for key in (suite.last_run_id, suite.baseline_id)} - {None}
     beside = Case(When(others, then=True), default=False)
-    rows = with_pass_rates(Run.objects.filter(Q(pk__in=of_trends | last) | others)).order_by("pk")
+    rows = with_pass_rates(Run.objects.filter(Q(pk__in=of_trends | named) | others)).order_by("pk")
     runs: dict[int, Any] = {run.pk: run for run in rows.annotate(is_beside=beside)}
     points: dict[int | None, list[TrendPoint]] = {}
     for pk, run in runs.items():
         if pk in of_trends:
             points.setdefault(run.suite_id, []).append(TrendPoint(run))
+    open_runs = [run for run in runs.values() if run.is_beside]
+    releases = _releases(shown, runs)
+    cases = _case_counts([suite.pk for suite in shown if suite.verdict_run_id is None])
     lines = [
         SuiteLine(
-            suite.pk,
-            suite.name,
-            suite.description,
-            suite.agent.name,
-            standing_text(standing(suite, runs)),
+            suite,
+            standing(suite, runs),
             tuple(points.get(suite.pk, ())),
+            releases[suite.pk],
+            cases.get(suite.pk, 0) if suite.verdict_run_id is None else None,
+            tuple(run for run in open_runs if run.suite_id == suite.pk),
         )
         for suite in shown
     ]
-    return _with_changes(lines), [run for run in runs.values() if run.is_beside]
+    return _with_changes(lines), open_runs
+
+
+# What answers and lists need of suites.
+_SHOWN = (
+    *("slug", "name", "score_scale", "run_rule", "max_regressions", "min_judge_agreement"),
+    *("baseline", "agent__name", "agent__updated_at"),
+)
+
+
+def _releases(suites: Sequence[Any], runs: Mapping[int, Run]) -> dict[int, SuiteRelease]:
+    """Answer about suites loaded `with_last_runs`, from their loaded runs."""
+    tested = {suite.pk: runs.get(suite.verdict_run_id or suite.last_run_id) for suite in suites}
+    candidates = [
+        Candidate(suite, run, runs.get(suite.baseline_id))
+        for suite in suites
+        if (run := tested[suite.pk]) is not None
+    ]
+    return {suite.pk: never_run(suite) for suite in suites} | releases_of(candidates)
+
+
+def _case_counts(suites: Sequence[int]) -> dict[int, int]:
+    """Count the enabled cases of suites that have no whole run yet."""
+    if not suites:
+        return {}
+    enabled = SuiteCase.objects.filter(suite__in=suites, enabled=True).order_by()
+    return dict(enabled.values_list("suite").annotate(cases=Count("pk")))
 
 
 def _with_changes(lines: Sequence[SuiteLine]) -> list[SuiteLine]:
-    """Compare the last run of each suite with the one before."""
-    pairs = {line.id: (line.previous.run, line.points[-1].run) for line in lines if line.previous}
+    """Compare the last run with the one before, of suites that are not compared with a released version."""
+    pairs = {
+        line.id: (line.previous.run, line.points[-1].run)
+        for line in lines
+        if line.previous and line.release.base is None
+    }
     changes = case_changes(pairs.values())
     return [
         replace(line, changes=changes[pairs[line.id][1].pk]) if line.id in pairs else line

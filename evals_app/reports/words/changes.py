@@ -60,6 +60,15 @@ class ChangedCases:
         return self._list_counts(_JUDGED) or "same as before"
 
     @property
+    def in_words(self) -> str:
+        """Return how many cases changed which way, and how many are left out."""
+        judged = self._list_counts(_JUDGED)
+        if not judged:
+            judged = "no case changed" if self.compared else "no case can be compared"
+        left_out = self._list_counts(_LEFT_OUT)
+        return f"{judged}. Left out: {left_out}" if left_out else judged
+
+    @property
     def details(self) -> str:
         """Return which way cases went, and what the change leaves out; may be empty."""
         left_out = self._list_counts(_LEFT_OUT)

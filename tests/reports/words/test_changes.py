@@ -94,3 +94,17 @@ def test_what_passed_before_and_does_not_now_is_lost_for_whatever_reason(
     before: str, now: str, lost: int
 ) -> None:
     assert changes({"a": before}, {"a": now}).lost == lost
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "words"),
+    [
+        ({"a": "P", "b": "F"}, {"a": "F", "b": "P"}, "1 worse, 1 better"),
+        ({"a": "P", "b": "F"}, {"a": "P"}, "no case changed. Left out: 1 removed"),
+        ({"a": "E"}, {"a": "P"}, "no case can be compared. Left out: 1 not decided in both"),
+    ],
+)
+def test_a_list_of_suites_counts_cases_and_says_what_is_left_out(
+    before: dict[str, str], now: dict[str, str], words: str
+) -> None:
+    assert changes(before, now).in_words == words
