@@ -62,8 +62,6 @@ MORE = {
     "admin/evals_app/suite/<int:pk>/check/": 19,
     "admin/evals_app/suite/<int:pk>/results/": 13,
     "admin/evals_app/suite/<path:object_id>/change/": 18,
-    "admin/evals_app/run/<int:pk>/live/": 12,
-    "admin/evals_app/run/<path:object_id>/change/": 12,
     # It asks once for each turn of its case.
     "admin/evals_app/execution/<int:pk>/checks/": 10 + MANY,
 }
