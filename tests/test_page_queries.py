@@ -58,6 +58,7 @@ MORE = {
     # These answer “May we ship?”, of which a comparison, retests, labels of judges and people's
     # decisions are part.
     "admin/": 20,  # about all suites together
+    "admin/evals_app/agent/<path:object_id>/change/": 13,  # about all of its suites
     "admin/evals_app/suite/<int:pk>/cases/": 18,
     "admin/evals_app/suite/<int:pk>/check/": 19,
     "admin/evals_app/suite/<int:pk>/results/": 13,
