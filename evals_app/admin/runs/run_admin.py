@@ -15,7 +15,12 @@ from unfold.paginator import InfinitePaginator
 
 from evals_app.admin.comparing.views import compare_chosen, tabulate_chosen
 from evals_app.admin.kit.permissions import ReadOnly
-from evals_app.admin.kit.presentation import between, run_badges, token_lines
+from evals_app.admin.kit.presentation import between, plural, run_badges
+from evals_app.admin.runs.run_belonging import (
+    BelongingFilter,
+    followers_in_words,
+    with_followers,
+)
 from evals_app.admin.runs.run_head import scope_line, scripted_line, tested_line
 from evals_app.admin.runs.run_pages import (
     how_long_kept,
@@ -28,8 +33,9 @@ from evals_app.admin.starting.run_dialog import models_url
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.record.usage import total_cost
 from evals_app.models import Run, Suite
-from evals_app.reports.answers.decided import WITH_PEOPLE
-from evals_app.reports.words.figures import UNKNOWN, score_text, token_sum
+from evals_app.reports.answers.decided import share_with_people
+from evals_app.reports.words.figures import UNKNOWN, score_text
+from evals_app.runs.reading.suite_verdict import with_pass_rates
 from fixtures_app.editing.times import moment
 
 
@@ -52,10 +58,10 @@ class RunAdmin(ReadOnly):
     """Runs: started elsewhere, watched and read here."""
 
     list_display = (
-        *("name", "verdict_badge", "counts", "score_shown", "cost", "tokens_shown", "agent_shown"),
-        *("took", "when_started"),
+        *("name", "verdict_badge", "counts", "score_shown", "cost", "agent_shown", "took"),
+        "when_started",
     )
-    list_filter = (SuiteFilter, "verdict", "status")
+    list_filter = (BelongingFilter, SuiteFilter, "verdict", "status")
     list_select_related = ("suite",)
     paginator = InfinitePaginator
     actions = (compare_chosen, tabulate_chosen)
@@ -66,8 +72,7 @@ class RunAdmin(ReadOnly):
     # The list
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
-        # A summary grows with its cases, so lists leave it out.
-        return super().get_queryset(request).defer("summary")
+        return with_followers(with_pass_rates(super().get_queryset(request)))
 
     @display(description="Run")
     def name(self, run: Run) -> SafeString:
@@ -77,8 +82,8 @@ class RunAdmin(ReadOnly):
     def verdict_badge(self, run: Run) -> SafeString:
         return format_html("<div>{}</div>", run_badges(run))
 
-    @display(description="Executions")
-    def counts(self, run: Run) -> SafeString | str:
+    @display(description="Cases passed")
+    def counts(self, run: Run) -> SafeString:
         kinds = {
             "passed": run.passed,
             "failed": run.failed,
@@ -89,11 +94,10 @@ class RunAdmin(ReadOnly):
             "remaining" if run.is_open else "not run": run.not_run,
         }
         shown = [f"{number:,} {kind}" for kind, number in kinds.items() if number]
-        recorded = f"{', '.join(shown)} of {run.total:,}" if len(shown) > 1 else ", ".join(shown)
-        if not run.reviewed:
-            return recorded
-        people = f"{run.reviewed['passed']:,} passed {WITH_PEOPLE}"
-        return format_html('<div>{}<br><span class="quiet">{}</span></div>', recorded, people)
+        of_all = f" of {plural(run.total, 'conversation')}"
+        lines = [share_with_people(vars(run), run.reviewed)] if run.verdict else []
+        lines.append(format_html('<span class="quiet">{}{}</span>', ", ".join(shown), of_all))
+        return _lines(lines)
 
     @display(description="Score")
     def score_shown(self, run: Run) -> str:
@@ -111,14 +115,6 @@ class RunAdmin(ReadOnly):
             return f"at least {usd_text(run.spent_usd)}"
         return usd_text(total)
 
-    @display(description="Tokens")
-    def tokens_shown(self, run: Run) -> SafeString | str:
-        if run.is_open:
-            return UNKNOWN
-        if run.grades_again:
-            return f"Judge: {token_sum(run.judge_prompt_tokens, run.judge_response_tokens)}"
-        return token_lines(run, judge=run.judge)
-
     @display(description="Agent and model")
     def agent_shown(self, run: Run) -> SafeString:
         lines = [run.agent_name]
@@ -126,8 +122,10 @@ class RunAdmin(ReadOnly):
         if run.group:
             url = models_url(run.group)
             lines.append(format_html('<a class="underlined" href="{}">All in one table</a>', url))
-        joined = format_html_join(mark_safe("<br>"), "{}", ((line,) for line in lines))
-        return format_html("<div>{}</div>", joined)
+        if followed := followers_in_words(run):
+            link = format_html('<a class="underlined" href="?which={}">{}</a>', run.pk, followed)
+            lines.append(link)
+        return _lines(lines)
 
     @display(description="Duration")
     def took(self, run: Run) -> str:
@@ -163,6 +161,11 @@ class RunAdmin(ReadOnly):
             return None
         related = ("snapshot", "created_by")
         return with_suite(Run.objects.filter(pk=object_id)).select_related(*related).first()
+
+
+def _lines(lines: Iterable[str]) -> SafeString:
+    joined = format_html_join(mark_safe("<br>"), "{}", ((line,) for line in lines))
+    return format_html("<div>{}</div>", joined)
 
 
 def run_name(run: Run) -> SafeString:
