@@ -67,7 +67,7 @@ def http_server(kind: str = "http") -> Iterator[str]:
             except OSError:
                 time.sleep(0.05)
         yield f"http://127.0.0.1:{port}/{'sse' if kind == 'sse' else 'mcp'}"
-        process.terminate()
+        process.kill()  # asked politely, it waits for streams that are open
 
 
 async def test_named_tools_come_with_what_the_server_says_of_them_and_give_json_or_text() -> None:
