@@ -44,12 +44,6 @@ def test_the_page_of_a_run_counts_them_and_shows_no_interval(
     assert "pass^k)" not in text
 
 
-def test_a_run_that_cannot_skip_has_no_such_counter(admin_client: Client, run: Run) -> None:
-    Run.objects.update(stops_when_decided=False)
-
-    assert page(admin_client, run).count("skip_next") == 2  # those of the trials
-
-
 def test_the_page_of_a_skipped_execution_says_why(admin_client: Client, run: Run) -> None:
     skipped = run.executions.filter(status="skipped").first()
     assert skipped is not None

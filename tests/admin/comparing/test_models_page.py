@@ -186,8 +186,8 @@ def test_the_list_and_the_page_of_a_run_lead_to_its_group(admin_client: Client) 
     url = models_url(GROUP)
 
     assert url in admin_client.get(LIST).content.decode()
-    assert url in admin_client.get(f"{LIST}{run.pk}/change/").content.decode()
-    assert "run/models" not in admin_client.get(f"{LIST}{alone.pk}/change/").content.decode()
+    assert url in admin_client.get(f"{LIST}{run.pk}/related/").content.decode()
+    assert "run/models" not in admin_client.get(f"{LIST}{alone.pk}/related/").content.decode()
 
 
 def test_labels_of_checks_are_for_people_who_may_read_them(admin_client: Client) -> None:
