@@ -1,4 +1,4 @@
-# demo, serve, test, test-rest, test-all, quick, lint, messages, pictures, sbom. Python 3.11 or newer and make
+# demo, serve, test, test-rest, quick, lint, messages, pictures, sbom. Python 3.11 or newer and make
 # are all they need.
 #
 #   make demo SERVE=0          fill the demo and run it once, without the web server
@@ -8,7 +8,7 @@ SHELL := /bin/sh
 PY := .venv/bin/python
 MANAGE := $(PY) manage.py
 PYTHONS := python3.11 python3.12 python3.13 python3
-INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
+INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --require-hashes
 
 # tests/tiers.py has the marks. What they choose on PostgreSQL is in these folders.
 BEFORE_A_COMMIT := not (slow or fault or bench)
@@ -19,7 +19,7 @@ QUICK := tests/engine tests/formats tests/reports tests/fixtures_app tests/test_
 SIDE_BY_SIDE := -m pytest --numprocesses auto --dist worksteal
 POSTGRESQL := postgresql://postgres@127.0.0.1:5432/postgres
 
-.PHONY: demo serve test test-rest test-all on-postgresql quick lint messages pictures sbom
+.PHONY: demo serve test test-rest quick lint messages pictures sbom
 
 demo: .venv/.runtime
 	$(MANAGE) migrate --verbosity 0
@@ -40,14 +40,6 @@ endif
 # Everything else: slow tests, killed processes, benchmarks; and on PostgreSQL what asks a database.
 test-rest: .venv/.tests
 	env -u EVALWELL_TEST_DATABASE_URL $(PY) $(SIDE_BY_SIDE) -m "$(LATER)"
-	@$(MAKE) --no-print-directory on-postgresql
-
-# Both at once: tests are read once, and those that wait do so beside those that compute.
-test-all: .venv/.tests
-	env -u EVALWELL_TEST_DATABASE_URL $(PY) $(SIDE_BY_SIDE)
-	@$(MAKE) --no-print-directory on-postgresql
-
-on-postgresql: .venv/.tests
 	@server="$${EVALWELL_TEST_DATABASE_URL:-$(POSTGRESQL)}"; \
 	if $(PY) -c "import psycopg, sys; psycopg.connect(sys.argv[1], connect_timeout=3).close()" \
 		"$$server" 2>/dev/null; \
