@@ -27,7 +27,7 @@ def test_a_sample_is_drawn_and_checked_by_keyboard(visit: Visit) -> None:
     page = visit("evals_app_run_change", run.pk)
 
     open_more(page)
-    page.get_by_role("button", name="Check grades").press("Enter")
+    page.get_by_role("button", name="Check grades").first.press("Enter")
     dialog = page.get_by_role("dialog", name="Check grades")
     dialog.get_by_label("Grades to check").fill("5")
     with page.expect_navigation():
