@@ -49,7 +49,7 @@ def test_a_later_run_names_the_cases_that_got_worse(visit: Visit) -> None:
     open_more(page)
     expect(page.get_by_role("button", name="Stop using as baseline")).to_be_visible()
     page = visit("evals_app_suite_change", suite.pk)
-    page.get_by_text(f"Baseline: run {base.pk}").get_by_role("link").click()
+    page.get_by_text("Released version:").get_by_role("link").click()
     open_more(page)
     page.get_by_role("button", name="Stop using as baseline").press("Enter")
     open_more(page)
