@@ -43,7 +43,7 @@ def decide_shipping(
     suite, if the run can be one.
 
     Raises:
-        CannotDecideError: the run has not ended, it or its suite was deleted, or there is no reason.
+        CannotDecideError: the run has not ended, it or its suite was deleted, or a reason is missing.
     """
     given = _read_reason(reason)
     if not given and not (shipped and is_yes):

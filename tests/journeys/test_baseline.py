@@ -31,7 +31,7 @@ def test_a_later_run_names_the_cases_that_got_worse(visit: Visit) -> None:
     page = visit("evals_app_suite_change", suite.pk)
     page.get_by_label("Cases that got worse, at most").fill("0")
     page.get_by_role("button", name="Save and continue editing").click()
-    expect(page.get_by_text("There is no released version yet")).to_be_visible()
+    expect(page.get_by_text("No version is released yet")).to_be_visible()
 
     page = visit("evals_app_run_change", base.pk)
     open_more(page)
