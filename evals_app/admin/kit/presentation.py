@@ -167,7 +167,7 @@ def tokens(prompt: int | None, response: int | None) -> str:
     return f"{count(prompt)} prompt + {count(response)} response"
 
 
-def token_lines(row: Run | Execution, *, judge: str) -> SafeString | str:
+def token_lines(row: Execution, *, judge: str) -> SafeString | str:
     """Return the tokens of the agent, and below them those of its judges."""
     agent = token_sum(row.agent_prompt_tokens, row.agent_response_tokens)
     judged = token_sum(row.judge_prompt_tokens, row.judge_response_tokens)

@@ -69,9 +69,6 @@ class ReasonKind(StrEnum):
 
 _KINDS = list(ReasonKind)
 NO_KINDS = frozenset(_KINDS[: _KINDS.index(ReasonKind.NEVER_RUN)])
-NOT_YET_KINDS = frozenset(
-    _KINDS[_KINDS.index(ReasonKind.NEVER_RUN) : _KINDS.index(ReasonKind.ACCEPTED)]
-)
 # Reasons about cases that a person may accept.
 CAN_ACCEPT = frozenset(
     {
