@@ -12,6 +12,7 @@ from evals_app.admin.kit.presentation import SIGNS, plural, run_state
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.verdicts.release_check import ReasonKind
 from evals_app.models import Run
+from evals_app.reports.answers.decided import WITH_PEOPLE
 from evals_app.reports.words.shares import CASE_COUNTS
 
 LAST = 5
@@ -36,7 +37,10 @@ class ListedSuite:
     def labels(self) -> list[str]:
         """What is special about its verdict."""
         run = self.line.standing.verdict_run
-        return ["Scripted"] if run is not None and run.is_scripted else []
+        if run is None:
+            return []
+        known = {"Scripted": run.is_scripted, capfirst(WITH_PEOPLE): run.reviewed}
+        return [label for label, applies in known.items() if applies]
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,7 +234,7 @@ def test_lists_and_the_run_show_both_results(grade: GradeResult, admin_client: C
             [run.pk],
             ["1 of 2 cases passed", "With their decisions", "Passed with people"],
         ),
-        ("index", [], ["2 of 2 cases passed"]),
+        ("index", [], ["2 of 2 cases passed", "With people"]),
         ("evals_app_suite_results", [run.suite_id], ["with people", "50", "100"]),
     ]
     for name, args, words in pages:
