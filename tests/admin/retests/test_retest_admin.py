@@ -161,12 +161,12 @@ def test_the_pages_of_both_runs_and_of_its_own_lead_to_it(admin_client: Client) 
 def test_many_cases_are_shown_page_by_page(admin_client: Client) -> None:
     settlement = settled(*two_runs())
     Settlement.objects.update(
-        cases=[{**settlement.cases[0], "name": f"case {number}"} for number in range(10_000)]
+        cases=[{**settlement.cases[0], "name": f"case {number}"} for number in range(1_000)]
     )
 
     page = admin_client.get(f"{url('change', settlement.pk)}?p=2").context["page"]
 
-    assert (page.number, len(page), page.paginator.count) == (2, 100, 10_000)
+    assert (page.number, len(page), page.paginator.count) == (2, 100, 1_000)
     assert page[0]["case"] == "case 100"
 
 
