@@ -1,6 +1,5 @@
 """Problems of requests: application/problem+json (RFC 9457), always with the same keys."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -222,15 +221,11 @@ def error_at(keys: str, message: str, value: object = None) -> Json:
     return Error.of(keys=keys, message=message, value=value)
 
 
-# An option of the commands that read files, which REST has as a parameter of the address.
-_OPTION = re.compile(r"--(map|ignore)-column ")
-
-
 def file_error(problem: FileProblem) -> Json:
     """Describe an error, a warning or a loss in a file."""
     return FileError.of_object(
         problem,
-        message=_OPTION.sub(r"\1_column=", problem.message),
+        message=problem.message_in_rest,
         value=problem.value or None,
         line=problem.line or None,
         column=problem.column or None,

@@ -37,8 +37,6 @@ _BEFORE = 60  # characters of a long line that are shown before the place
 _CELLS = 7  # of a row, around the place
 _CELL_LENGTH = 60
 
-_AGENT_OPTION = re.compile("(?:import_evals )?--agent(?: SLUG)?")
-_OTHER_OPTION = re.compile(r" [^.]*: --map-column [^.]*\.")
 _IN_CELL = re.compile(r"(?:(.*)!)?[A-Z]+\d+")
 _BREAK = re.compile("\r?\n")
 _YAML_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
@@ -75,11 +73,7 @@ class QuotedProblem:
 
     @property
     def message(self) -> str:
-        """The message, with the field of this page instead of the option of commands.
-
-        What only commands can choose is left out.
-        """
-        return _OTHER_OPTION.sub("", _AGENT_OPTION.sub(f"“{AGENT_FIELD}”", self.problem.message))
+        return self.problem.message_on_page(agent_field=AGENT_FIELD)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,10 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _KEYS = re.compile(r"[\w-]+(?=[\"']?\s*[:=])")  # YAML, JSON and TOML
 _INDEX = re.compile(r"\[\d+\]|(?<=[A-Z])\d+\Z")  # of a list, or the row of a cell
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+# Messages name options of commands, for which pages have fields, and REST has parameters.
+_AGENT_OPTION = re.compile("(?:import_evals )?--agent(?: SLUG)?")
+_COLUMN_OPTION = re.compile(r"--(map|ignore)-column ")
+_COLUMN_ADVICE = re.compile(r" [^.]*: --map-column [^.]*\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,19 @@ class Problem:
         keys = f" {self.keys}:" if self.keys else ""
         value = f" (found {self.value})" if self.value else ""
         return f"{place}:{keys} {self.message}{value}"
+
+    @property
+    def message_in_rest(self) -> str:
+        """The message, with the parameters of REST in place of the options of commands."""
+        message = _AGENT_OPTION.sub("`agent`", self.message)
+        return _COLUMN_OPTION.sub(r"\1_column=", message)
+
+    def message_on_page(self, *, agent_field: str) -> str:
+        """Return the message with the name of a field for the agent, in place of its option.
+
+        What to do with options about columns is left out: a page asks about columns in its own way.
+        """
+        return _COLUMN_ADVICE.sub("", _AGENT_OPTION.sub(f"“{agent_field}”", self.message))
 
     @property
     def option(self) -> str:

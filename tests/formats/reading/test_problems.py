@@ -106,3 +106,21 @@ def test_an_address_is_shown_without_its_password() -> None:
     assert (
         value_text("https://me:secret@models.example.org x") == '"https://***@models.example.org x"'
     )
+
+
+@pytest.mark.parametrize(
+    ("message", "in_rest", "on_page"),
+    [
+        ("Choose one with --agent.", "Choose one with `agent`.", "Choose one with “Agent”."),
+        (
+            "It could be two. Say which: --map-column A=user or --ignore-column A.",
+            "It could be two. Say which: map_column=A=user or ignore_column=A.",
+            "It could be two.",
+        ),
+    ],
+)
+def test_each_door_names_its_own_options(message: str, in_rest: str, on_page: str) -> None:
+    problem = Problem("a.csv", 1, 1, "", "", message)
+
+    assert problem.message_in_rest == in_rest
+    assert problem.message_on_page(agent_field="Agent") == on_page
