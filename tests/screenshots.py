@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Locator, Page, ViewportSize, sync_playw
 
 from tests.browser import CHROMIUM_ARGUMENTS, chromium
 from tests.journeys import without_code as guide
-from tests.journeys.picking import search_kind
+from tests.journeys.picking import open_more, search_kind
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -235,13 +235,14 @@ def _reviews(page: Page, camera: Camera, manage: Manage) -> None:
     manage("run_evals", "letters", "--no-progress", fails=True)
     guide.go_to(page, "Runs")
     page.get_by_role("main").get_by_role("link", name="Letters").first.click()
-    page.get_by_role("button", name="Grade again").click()
+    open_more(page)
+    page.get_by_role("button", name="Grade again").first.click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("agent is not asked").wait_for()
     camera.take("grade-again", dialog)
     page.keyboard.press("Escape")
     page.reload()
-    page.get_by_role("button", name="Check grades").click()
+    page.get_by_role("button", name="Check grades").last.click()
     page.get_by_label("Grades to check").fill("20")
     page.get_by_role("dialog").get_by_role("button", name="Draw grades").click()
     page.get_by_role("link", name="Start checking").click()
