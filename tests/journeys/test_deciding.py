@@ -71,7 +71,7 @@ def test_a_manager_settles_accepts_ships_and_sends(visit: Visit) -> None:
 
     box.get_by_role("button", name="Shipped", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Shipped").click()
-    expect(box).to_contain_text("Shipped")
+    expect(box).to_contain_text("Shipped on")
     decision = elsewhere(ShipDecision.objects.get)
     run = elsewhere(lambda: Run.objects.filter(settlement=None).latest("pk"))
     assert (decision.shipped, decision.run_number) == (True, run.pk)
