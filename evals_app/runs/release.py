@@ -1,7 +1,7 @@
 """May we ship? Reads what the answer about a run, or about a suite, depends on."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from evals_app.engine.record.trial import Verdict
+from evals_app.engine.record.trial import Cause, Verdict
 from evals_app.engine.statistics.agreement import Agreement
 from evals_app.engine.statistics.comparison import CaseOutcome, CasePair, match_cases
 from evals_app.engine.statistics.retest import Finding, SuspectState
@@ -182,12 +182,10 @@ class FactsBesideCases(NamedTuple):
     allowed_worse: int = 0
     judges: tuple[ComparedJudge, ...] = ()
 
-    def with_cases(
-        self, pairs: Sequence[CasePair], *, has_base: bool, not_run: int = 0
-    ) -> ReleaseFacts:
-        """Return the whole facts."""
+    def with_cases(self, pairs: Sequence[CasePair], **of_cases: Any) -> ReleaseFacts:
+        """Return the whole facts; `of_cases` are the others that depend on the cases."""
         known = self._asdict() | {"settled": dict(self.settled), "accepted": dict(self.accepted)}
-        return ReleaseFacts(pairs=pairs, has_base=has_base, not_run=not_run, **known)
+        return ReleaseFacts(pairs=pairs, **known, **of_cases)
 
 
 def facts_beside_cases(
@@ -255,11 +253,29 @@ def _check_cases(
     bases = [of.base.pk for _, of in asked if of.base is not None]
     plain = [of.run.pk for _, of in asked if not of.run.reviewed]
     outcomes = outcomes_of([*bases, *plain])
+    heads = {
+        of.run.pk: decided_outcomes(of.run.pk) if of.run.reviewed else outcomes[of.run.pk]
+        for _, of in asked
+    }
+    judge_failed = _failed_judges(
+        pk for pk, head in heads.items() if any(case.is_open for case in head.values())
+    )
     for key, of in asked:
         before = {} if of.base is None else outcomes[of.base.pk]
-        head = decided_outcomes(of.run.pk) if of.run.reviewed else outcomes[of.run.pk]
-        pairs = list(match_cases(before, head))
-        yield key, check_release(key.beside.with_cases(pairs, has_base=of.base is not None))
+        facts = key.beside.with_cases(
+            list(match_cases(before, heads[of.run.pk])),
+            has_base=of.base is not None,
+            judge_failed=of.run.pk in judge_failed,
+        )
+        yield key, check_release(facts)
+
+
+def _failed_judges(runs: Iterable[int]) -> set[int]:
+    """Return those of these runs in which a judge could not grade a conversation."""
+    if not (wanted := list(runs)):
+        return set()
+    rows = Execution.objects.filter(run__in=wanted, verdict=Verdict.ERRORED, cause=Cause.JUDGE)
+    return set(rows.order_by().values_list("run", flat=True).distinct())
 
 
 def decided_outcomes(pk: int) -> Mapping[str, CaseOutcome]:

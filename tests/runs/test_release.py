@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from http import HTTPStatus
 from io import StringIO
 from xml.sax.saxutils import quoteattr
 
@@ -15,7 +16,7 @@ from evals_app.admin.comparing.side_by_side import comparison_url
 from evals_app.engine.statistics.retest import Direction, Suspect, SuspectState, Trials
 from evals_app.mcp.table import TOOLS
 from evals_app.mcp.tool import Caller, call_tool
-from evals_app.models import CaseResult, Run, Settlement, Suite
+from evals_app.models import CaseResult, Execution, Run, Settlement, Suite
 from evals_app.reports.renderers.html import html_page
 from evals_app.reports.renderers.junit import junit
 from evals_app.requests.permissions import Scope
@@ -23,6 +24,7 @@ from evals_app.runs.notices import notice_of
 from evals_app.runs.release import release_of
 from evals_app.runs.reporting import results_of
 from tests.api.clients import make_client, make_user
+from tests.authored import client_who_may
 from tests.labels import judged_answer, label, make_yardstick
 from tests.makers import make_run, make_suite
 
@@ -212,11 +214,82 @@ def test_a_page_offers_no_way_to_itself(admin_client: Client) -> None:
     run_page = reverse("admin:evals_app_run_change", args=[run.pk])
 
     on_suite, on_run = (
-        admin_client.get(page).context["release"].first for page in (suite_page, run_page)
+        admin_client.get(page).context["release"].first.step for page in (suite_page, run_page)
     )
 
-    assert (on_suite.button, on_suite.url) == ("Open the run", run_page)
-    assert (on_run.button, on_run.url) == ("", "")
+    assert (on_suite.label, on_suite.url) == ("Open the run", run_page)
+    assert on_run is None
+
+
+def agent_unreachable(suite: Suite) -> None:
+    not_graded(suite)
+    Execution.objects.filter(verdict="errored").update(cause="provider")
+
+
+def none_of_a_part_passed(_: Suite) -> None:
+    make_run({"A": ["failed"]}, case_count=1, suite_case_count=40)
+
+
+def released_version_lost(suite: Suite) -> None:
+    first_run(suite)
+    gate = {"name": "max_regressions", "limit": 0, "actual": None, "passed": None}
+    Run.objects.update(summary={"gates": [gate | {"name": "max_score_drop"}]})
+
+
+def judge_to_compare(suite: Suite) -> None:
+    make_run({"A": ["measured"]}, judge="scripted/judge")
+    Suite.objects.filter(pk=suite.pk).update(min_judge_agreement=0.9)
+
+
+STEPS = {
+    never_run: "Run the suite",
+    first_run: "Use as released version",
+    released_version_lost: "Use as released version",
+    one_worse: "Settle",
+    settled_worse: "Read the cases",
+    a_check_swapped: "Settle",
+    not_graded: "Grade again",
+    agent_unreachable: "Run the suite",
+    part_of_the_suite: "Run the suite",
+    none_of_a_part_passed: "Run the suite",
+    other_agent: "Run the suite",
+    judge_not_trusted: "Look at the judge",
+    judge_to_compare: "Check grades",
+}
+
+
+@pytest.mark.parametrize("situation", STEPS)
+def test_one_click_resolves_a_reason_for_those_who_may(
+    admin_client: Client, situation: Callable[[Suite], None]
+) -> None:
+    suite = make_suite()
+    situation(suite)
+    reader = client_who_may("view_run", "view_suite", "view_case")
+    addresses = [reverse("admin:evals_app_suite_cases", args=[suite.pk])]
+    addresses += [
+        reverse("admin:evals_app_run_change", args=[run.pk])
+        for run in Run.objects.filter(suite=suite, is_tryout=False).order_by("-pk")[:1]
+    ]
+
+    for address in addresses:
+        page = admin_client.get(address)
+        step = page.context["release"].step
+        assert step.label == STEPS[situation]
+        if address != addresses[0]:  # a suite without cases invites to add one
+            assert page.content.decode().count("is-primary") == 1
+        if not step.is_post:
+            assert admin_client.get(step.url).status_code == HTTPStatus.OK
+        seen = reader.get(address).context["release"].step
+        assert seen is None or seen.is_way
+
+
+def test_a_version_is_released_with_one_click(admin_client: Client) -> None:
+    run = make_run(GOOD)
+    page = admin_client.get(reverse("admin:evals_app_run_change", args=[run.pk]))
+
+    admin_client.post(page.context["release"].step.url, {"is_baseline": "1"})
+
+    assert Suite.objects.get().baseline == run
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)

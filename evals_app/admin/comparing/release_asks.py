@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 from django.urls import reverse
 
-from evals_app.admin.comparing.release_box import ReleaseBox, ReleaseLine, box_of
+from evals_app.admin.comparing.release_box import NextStep, ReleaseBox, box_of
 from evals_app.engine.verdicts.release_check import ReasonKind, ReleaseAnswer
 from evals_app.models import Run
 from evals_app.reports.answers.release import ANSWERS
@@ -43,12 +43,12 @@ class ReleaseAsk:
         return " ".join(filter(None, [self.box.first.detail, decided]))
 
     @property
-    def step(self) -> ReleaseLine:
-        """The next step: to ship what may be shipped, else what resolves the first reason."""
+    def step(self) -> NextStep | None:
+        """The next step: to ship what may be shipped, else what resolves a reason."""
         if self.box.run is None or self.release.check.answer != "yes" or not self.needs_someone:
-            return self.box.first
+            return self.box.step
         url = reverse("admin:evals_app_run_decide", args=[self.run.pk, "shipped"])
-        return ReleaseLine("", "", "Mark as shipped", url, is_dialog=True)
+        return NextStep("Mark as shipped", url, is_dialog=True)
 
 
 @dataclass(frozen=True, slots=True)

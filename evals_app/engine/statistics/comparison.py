@@ -80,6 +80,11 @@ class CaseOutcome(NamedTuple):  # created much faster than a frozen dataclass; r
         return self.verdict is Verdict.PASSED or self.verdict is Verdict.FAILED
 
     @property
+    def is_open(self) -> bool:
+        """Whether it was not graded."""
+        return self.verdict is None or self.verdict is Verdict.ERRORED
+
+    @property
     def is_mixed(self) -> bool:
         """Whether some of its trials passed and some failed."""
         return bool(self.passed and self.failed)

@@ -97,7 +97,7 @@ class ReleaseReason:
 
     `total` is of how many; `gate` is set for reasons about gates, `accepted` for accepted cases: one
     for each in `cases`. A reason about judges has the one that agrees with people least, and counts
-    the answers.
+    the answers. `is_of_judge`: a judge could not grade, so that grading again may help.
     """
 
     kind: ReasonKind
@@ -107,6 +107,7 @@ class ReleaseReason:
     gate: GateResult | None = None
     judge: "ComparedJudge | None" = None
     accepted: tuple[Acceptance, ...] = ()
+    is_of_judge: bool = False
 
 
 class ComparedJudge(NamedTuple):
@@ -153,7 +154,7 @@ class ReleaseFacts:
     accepted. `obstacles`, and notes `beside` the answer, are known without looking at cases: the run
     is of a part of the suite, of another agent, and so on. `judges` are those that decided in the run,
     if people graded the same criteria. `not_run` counts cases that the answer is about and that the run
-    does not have.
+    does not have. `judge_failed`: it could not grade some conversations of the run.
     """
 
     pairs: Sequence[CasePair]
@@ -168,6 +169,7 @@ class ReleaseFacts:
     is_released: bool = False
     judges: Sequence[ComparedJudge] = ()
     not_run: int = 0
+    judge_failed: bool = False
 
 
 def check_release(facts: ReleaseFacts) -> ReleaseCheck:
@@ -300,7 +302,7 @@ def _reasons(facts: ReleaseFacts, found: _Groups) -> Iterator[ReleaseReason]:
         for reason in _reasons_about(found, (ReasonKind.CASES_FAILED,)):
             yield ReleaseReason(reason.kind, reason.count, _decided(facts), reason.cases)
     yield from _reasons_of_gates(facts.gates)
-    yield from _reasons_of_results(heads, has_gates=bool(facts.gates), not_run=facts.not_run)
+    yield from _reasons_of_results(heads, facts)
     doubted = [judge for judge in facts.judges if judge.standing.is_distrusted]
     if doubted:
         worst = min(doubted, key=lambda judge: judge.agreement.same_verdict.share or 0)
@@ -309,16 +311,17 @@ def _reasons(facts: ReleaseFacts, found: _Groups) -> Iterator[ReleaseReason]:
 
 
 def _reasons_of_results(
-    heads: Sequence[CaseOutcome], *, has_gates: bool, not_run: int
+    heads: Sequence[CaseOutcome], facts: ReleaseFacts
 ) -> Iterator[ReleaseReason]:
     """Return what is missing in the results of the run."""
-    open_cases = [head for head in heads if head.verdict in {None, Verdict.ERRORED}]
+    open_cases = sum(head.is_open for head in heads)
     if open_cases:
-        yield ReleaseReason(ReasonKind.NOT_GRADED, len(open_cases), len(heads))
+        kind, is_of_judge = ReasonKind.NOT_GRADED, facts.judge_failed
+        yield ReleaseReason(kind, open_cases, len(heads), is_of_judge=is_of_judge)
     elif not heads:
-        if not not_run:
+        if not facts.not_run:
             yield ReleaseReason(ReasonKind.NO_RESULTS)
-    elif all(head.verdict is Verdict.MEASURED for head in heads) and not has_gates:
+    elif all(head.verdict is Verdict.MEASURED for head in heads) and not facts.gates:
         yield ReleaseReason(ReasonKind.ONLY_MEASURED, len(heads), len(heads))
     elif not any(head.passed or head.verdict is Verdict.MEASURED for head in heads):
         yield ReleaseReason(ReasonKind.NONE_PASSED, len(heads), len(heads))
