@@ -140,3 +140,9 @@ def _fields(form: Any) -> Fields:
     for name, value in form.form_values():
         fields.setdefault(name, []).append(value)
     return fields
+
+
+def shown_text(response: Any) -> str:
+    """Return the text of a page or of a part of one, with single spaces."""
+    tree = html.fromstring(f"<div>{response.content.decode()}</div>")
+    return " ".join(" ".join(tree.itertext()).split())

@@ -1,5 +1,6 @@
 """A person says what models cost, and what a run may cost: in a real browser."""
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -34,25 +35,28 @@ def test_the_dialog_keeps_the_focus_foresees_what_a_run_costs_and_takes_a_ceilin
     opener = page.get_by_role("link", name="Run", exact=True)
     opener.press("Enter")
     dialog = page.get_by_role("dialog")
-    first = dialog.get_by_role("checkbox").first
-    expect(first).to_be_focused()
-    page.keyboard.press("Shift+Tab")
-    expect(dialog.get_by_role("button", name="Run")).to_be_focused()
+    run_button, options = dialog.get_by_role("button", name="Run"), dialog.locator("summary")
+    expect(run_button).to_be_focused()
     page.keyboard.press("Tab")
-    expect(first).to_be_focused()
+    expect(options).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    expect(run_button).to_be_focused()
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     expect(opener).to_be_focused()
 
     opener.press("Enter")
     ceiling = dialog.get_by_label("Cost ceiling (USD)")
-    expect(dialog).to_contain_text("Runs 2 conversations. About 2 model calls")
+    expect(dialog).to_contain_text(
+        re.compile(r"Conversations\s+2\s.*about 2 model calls", re.DOTALL)
+    )
     expect(dialog).to_contain_text("a guess from the text of the cases")
 
+    options.press("Enter")
     dialog.get_by_label("Trials per case").fill("3")
-    expect(dialog).to_contain_text("Runs 6 conversations. About 6 model calls")
+    expect(dialog).to_contain_text("about 6 model calls")
     dialog.get_by_label("Filter by case name").fill("case 2")
-    expect(dialog).to_contain_text("Runs 3 conversations.")
+    expect(dialog).to_contain_text("about 3 model calls")
     ceiling.fill("0.0001")
     expect(dialog).to_contain_text("limit of $0.0001.")
     ceiling.fill("-1")

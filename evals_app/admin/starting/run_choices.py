@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
+from django.forms import BoundField
 from django.http import HttpRequest
 from unfold.widgets import (
     UnfoldAdminDecimalFieldWidget,
@@ -113,6 +114,16 @@ class RunChoices(forms.Form):
             return
         choice: Any = self.fields["agents"]
         choice.label_from_instance = agent_label
+
+    @property
+    def choices(self) -> list[BoundField]:
+        """The fields of this class, whatever else a form has."""
+        return [self[name] for name in RunChoices.base_fields if name in self.fields]
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether a person chose something, or chose wrong."""
+        return bool(self.errors) or any(field.value() for field in self.choices)
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data

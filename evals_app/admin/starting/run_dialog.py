@@ -1,21 +1,25 @@
 """Starting runs from a page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.contrib import messages
+from django.forms import BoundField
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.text import get_text_list as text_list
 from unfold.forms import BaseDialogForm
 
 from evals_app.admin.kit.model_choices import judge_link
 from evals_app.admin.starting.run_choices import RunChoices
 from evals_app.models import Run, Suite
-from evals_app.reports.answers.forecasts import all_in_words
-from evals_app.runs.ground.rights import RUNNING
+from evals_app.models.people.roles import people_with
+from evals_app.reports.answers.forecasts import NO_CASE, figures, notes
+from evals_app.runs.ground.rights import RUNNING, SETTING_UP
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.reading.model_comparison import Wanted
 from evals_app.runs.starting.forecast import forecast
@@ -27,25 +31,38 @@ if TYPE_CHECKING:
 
 
 class RunForm(BaseDialogForm, RunChoices):
-    """The dialog that starts runs of one suite."""
+    """The dialog that starts runs of one suite: what it takes comes first, the choices are folded."""
 
-    form_after_template = "admin/evals_app/starting/run_size.html"
+    form_before_template = "admin/evals_app/starting/run_size.html"
+    form_after_template = "admin/evals_app/starting/run_options.html"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # The page behind the dialog has fields of the same names.
         super().__init__(*args, **kwargs | {"auto_id": "run_%s"})
         self.offer(self.request)
 
-    def get_after_template_context(
+    def __iter__(self) -> Iterator[BoundField]:
+        """Yield what the dialog shows by itself; the choices are in the template after it."""
+        return (field for field in super().__iter__() if field.name not in RunChoices.base_fields)
+
+    def get_before_template_context(
         self, request: HttpRequest, object_id: int | str | None = None
     ) -> dict[str, Any]:
         return {"size_url": reverse("admin:evals_app_suite_run_size", args=[object_id])}
 
+    def get_after_template_context(
+        self, request: HttpRequest, object_id: int | str | None = None
+    ) -> dict[str, Any]:
+        return {"form": self}
 
-def size_sentence(suites: Sequence[Suite], form: RunChoices, *, by: int | None) -> str:
-    """Return the size and price of the runs, or why they cannot start."""
+
+def size_answer(
+    request: HttpRequest, suites: Sequence[Suite], form: RunChoices, *, skipped: str = ""
+) -> HttpResponse:
+    """Answer with the size and price of the runs, or why they cannot start and who can help."""
     if not form.is_valid():
-        return form.problem()
+        return problem_answer(request, form.problem())
+    by = request.user.pk
     variants, how = form.variants(), form.how()
     how["all_trials"] |= len(variants) > 1
     try:
@@ -54,8 +71,23 @@ def size_sentence(suites: Sequence[Suite], form: RunChoices, *, by: int | None) 
             for suite, variant in product(suites, variants)
         ]
     except CannotStartError as error:
-        return f"The run cannot start. {error}"
-    return all_in_words(forecasts, max_cost_usd=how["max_cost_usd"], month_left_usd=month_left(by))
+        others = [] if request.user.has_perm(SETTING_UP) else [*people_with(SETTING_UP)[:3]]
+        return problem_answer(request, f"The run cannot start. {error}", ask=others)
+    if not any(forecast.conversations for forecast in forecasts):
+        return problem_answer(request, NO_CASE)
+    left = month_left(by)
+    more = notes(forecasts, max_cost_usd=how["max_cost_usd"], month_left_usd=left)
+    context = {
+        "figures": figures(forecasts, month_left_usd=left),
+        "notes": [*more, skipped] if skipped else more,
+    }
+    return render(request, "admin/evals_app/starting/run_figures.html", context)
+
+
+def problem_answer(request: HttpRequest, problem: str, *, ask: Sequence[str] = ()) -> HttpResponse:
+    """Answer with why nothing can start; `ask` are the people who may be able to change that."""
+    context = {"problem": problem, "ask": text_list(list(ask), "or")}
+    return render(request, "admin/evals_app/starting/run_figures.html", context)
 
 
 def try_start_runs(

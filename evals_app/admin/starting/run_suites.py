@@ -16,8 +16,14 @@ from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.pages import page_context
 from evals_app.admin.kit.presentation import plural
 from evals_app.admin.starting.run_choices import RunChoices
-from evals_app.admin.starting.run_dialog import runs_url, size_sentence, try_start_runs
+from evals_app.admin.starting.run_dialog import (
+    problem_answer,
+    runs_url,
+    size_answer,
+    try_start_runs,
+)
 from evals_app.models import Suite
+from evals_app.reports.answers.forecasts import NO_CASE
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.starting.select import RunPart
 
@@ -39,7 +45,6 @@ class RunSuitesForm(RunChoices):
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs | {"auto_id": "run_%s"})
         self.offer(request)
-        self._by = request.user.pk
         choice: Any = self.fields["suites"]
         choice.queryset = Suite.objects.current().select_related("agent").order_by("name", "slug")
         choice.label_from_instance = lambda suite: f"{suite.name} ({suite.agent.name})"
@@ -54,16 +59,6 @@ class RunSuitesForm(RunChoices):
         """Return the chosen suites that have a case which the filters match."""
         part = RunPart(cases=self.cleaned_data["cases"], tags=self.cleaned_data["tags"])
         return [suite for suite in self.cleaned_data["suites"] if part.has_case_of(suite)]
-
-    def sentence(self) -> str:
-        """Return the total size and price of the runs, or why none can start."""
-        if not self.is_valid():
-            return self.problem()
-        if not (suites := self.matching()):
-            return "No conversation: no case matches."
-        left_out = len(self.cleaned_data["suites"]) - len(suites)
-        skipped = f" {plural(left_out, 'suite')} without a matching case will not run."
-        return size_sentence(suites, self, by=self._by) + (skipped if left_out else "")
 
 
 def run_suites_url(suites: QuerySet[Suite]) -> str:
@@ -97,8 +92,13 @@ def run_suites(request: HttpRequest) -> HttpResponse:
 @permission_required(RUNNING_SUITES, raise_exception=True)
 def suites_size(request: HttpRequest) -> HttpResponse:
     """Return the size and price of the chosen runs."""
-    sentence = RunSuitesForm(request, request.GET).sentence()
-    return HttpResponse(sentence, content_type="text/plain")
+    form = RunSuitesForm(request, request.GET)
+    suites = form.matching() if form.is_valid() else []
+    if form.is_valid() and not suites:
+        return problem_answer(request, NO_CASE)
+    left_out = len(form.cleaned_data.get("suites", ())) - len(suites)
+    skipped = f"{plural(left_out, 'suite')} without a matching case will not run."
+    return size_answer(request, suites, form, skipped=skipped if left_out else "")
 
 
 @require_GET
@@ -107,8 +107,7 @@ def run_size(request: HttpRequest, pk: int) -> HttpResponse:
     """Return how many conversations the dialog of a suite would start, and their price."""
     form = RunChoices(request.GET)
     form.offer(request)
-    sentence = size_sentence([get_object_or_404(Suite, pk=pk)], form, by=request.user.pk)
-    return HttpResponse(sentence, content_type="text/plain")
+    return size_answer(request, [get_object_or_404(Suite, pk=pk)], form)
 
 
 def _requested_choices(request: HttpRequest) -> dict[str, Any]:

@@ -246,7 +246,7 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
         permissions=["run"],
         dialog={
             "title": "Run this suite?",
-            "description": "Runs the saved cases with the agent. Calls to models may cost money.",
+            "description": "Runs the saved cases. Calls to models may cost money.",
             "form_submit_text": "Run",
             "form_class": RunForm,
         },

@@ -12,6 +12,8 @@ from django.apps import apps as installed_apps
 from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.db.models import Q, QuerySet
 
+from evals_app.models.people.names import shown_name
+
 _APPS = ("evals_app", "fixtures_app", "auth")
 EVERYTHING = "*"
 
@@ -110,6 +112,12 @@ def keep_roles(using: str, apps: Any = installed_apps, **_: object) -> None:
 def rights_of(person: User) -> set[str]:
     """Return the permissions of a person, active or not, without superuser status."""
     return _names(Permission.objects.filter(Q(user=person) | Q(group__user=person)))
+
+
+def people_with(right: str) -> list[str]:
+    """Return the names of the active people who have a permission, the longest here first."""
+    people = User.objects.with_perm(right, backend="django.contrib.auth.backends.ModelBackend")
+    return [shown_name(person) for person in people.order_by("pk")]
 
 
 def may_manage(manager: User | AnonymousUser, person: User) -> bool:

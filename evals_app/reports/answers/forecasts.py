@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -19,8 +20,17 @@ from evals_app.reports.answers.run_answers import (
 )
 from evals_app.reports.words.figures import count_text
 
+NO_CASE = "No conversation: no case matches."
 _EXACT = 100  # above it two digits are enough
 _MAX_IN_SMALLER_UNIT = 90  # seconds, then minutes
+
+
+class RunFigure(NamedTuple):
+    """What a person wants to know first before a run starts; `detail` is a few words about it."""
+
+    label: str
+    value: str
+    detail: str = ""
 
 
 def in_words(
@@ -31,26 +41,13 @@ def in_words(
 ) -> str:
     """Return what a run would probably take, and whether it may reach its cost limit, or the month's."""
     if not forecast.conversations:
-        return "No conversation: no case matches."
+        return NO_CASE
     what = count_text(forecast.conversations, "conversation")
     does = (
         f"Grades {what} again; the agent is not asked." if forecast.only_grades else f"Runs {what}."
     )
-    sentences = [does, _likely(forecast)]
-    if forecast.may_skip_trials:
-        sentences.append("It is less if trials can be skipped.")
-    if forecast.unpriced:
-        named = " and ".join(forecast.unpriced)
-        sentences.append(f"The cost is unknown: there is no price for {named}.")
-    if forecast.embedder:
-        sentences.append(f"Comparing texts with {forecast.embedder} costs a little more.")
-    limits = [(limit, "limit of {}") for limit in [max_cost_usd] if limit is not None]
-    if month_left_usd is not None:
-        limits.append((month_left_usd, "monthly ceiling, of which {} is left"))
-    if limits and forecast.cost_usd and forecast.cost_usd[1] > (lowest := min(limits))[0]:
-        will = "will probably" if forecast.cost_usd[0] > lowest[0] else "may"
-        sentences.append(f"It {will} stop early at the {lowest[1].format(usd_text(lowest[0]))}.")
-    return " ".join(sentences)
+    more = notes([forecast], max_cost_usd=max_cost_usd, month_left_usd=month_left_usd)
+    return " ".join([does, _likely(forecast), *more])
 
 
 def all_in_words(
@@ -62,36 +59,109 @@ def all_in_words(
     """Return what several runs would probably take together; of one, what it would."""
     if len(forecasts) == 1:
         return in_words(forecasts[0], max_cost_usd=max_cost_usd, month_left_usd=month_left_usd)
-    conversations = sum(forecast.conversations for forecast in forecasts)
-    calls = sum(forecast.agent_calls + forecast.judge_calls for forecast in forecasts)
-    sentences = [f"Starts {len(forecasts)} runs with {conversations:,} conversations."]
-    if calls:
-        sentences.append(f"About {calls:,} model calls{_costs_together(forecasts)}.")
-    elif not any(forecast.is_outside for forecast in forecasts):
+    sentences = [f"Starts {len(forecasts)} runs with {_conversations(forecasts):,} conversations."]
+    if calls := _calls(forecasts):
+        cost = _cost_together(forecasts)
+        sentences.append(f"About {calls:,} model calls{f', {cost}' if cost else ''}.")
+    elif not _is_outside(forecasts):
         sentences.append("No chat model is called.")
-    if any(forecast.is_outside for forecast in forecasts):
+    more = notes(forecasts, max_cost_usd=max_cost_usd, month_left_usd=month_left_usd)
+    return " ".join([*sentences, *more])
+
+
+def figures(
+    forecasts: Sequence[Forecast], *, month_left_usd: Decimal | None = None
+) -> list[RunFigure]:
+    """Return how much would run, for how much money, and, of one run, for how long."""
+    cost = _cost_figure(forecasts)
+    left = [RunFigure("Left this month", usd_text(month_left_usd))] if month_left_usd else []
+    count = f"{_conversations(forecasts):,}"
+    if len(forecasts) > 1:
+        runs = RunFigure("Runs", str(len(forecasts)), f"{count} conversations")
+        return [runs, cost, *left]
+    (forecast,) = forecasts
+    time = _times(*forecast.duration_s) if forecast.duration_s else "Unknown"
+    return [
+        RunFigure("Conversations", count),
+        cost,
+        RunFigure("Time", time, basis(forecast)),
+        *left,
+    ]
+
+
+def notes(
+    forecasts: Sequence[Forecast],
+    *,
+    max_cost_usd: Decimal | None = None,
+    month_left_usd: Decimal | None = None,
+) -> list[str]:
+    """Return the sentences that figures need beside them: what is unknown, and what may end runs early."""
+    sentences = []
+    if len(forecasts) > 1 and _is_outside(forecasts):
         sentences.append("What agents outside cost is unknown.")
-    unpriced = sorted({model for forecast in forecasts for model in forecast.unpriced})
-    if unpriced:
-        sentences.append(f"The cost is unknown: there is no price for {' and '.join(unpriced)}.")
     if any(forecast.may_skip_trials for forecast in forecasts):
         sentences.append("It is less if trials can be skipped.")
-    if max_cost_usd is not None:
+    if unpriced := _models_without_price(forecasts):
+        sentences.append(f"The cost is unknown: there is no price for {' and '.join(unpriced)}.")
+    embedders = sorted({forecast.embedder for forecast in forecasts} - {""})
+    sentences += [f"Comparing texts with {embedder} costs a little more." for embedder in embedders]
+    limits = [(limit, "limit of {}") for limit in [max_cost_usd] if limit is not None]
+    if len(forecasts) > 1 and max_cost_usd is not None:
         most = usd_text(len(forecasts) * max_cost_usd)
         sentences.append(f"The ceiling applies to each run, so together at most {most}.")
-    highest = [forecast.cost_usd[1] for forecast in forecasts if forecast.cost_usd is not None]
-    if month_left_usd is not None and sum(highest, Decimal(0)) > month_left_usd:
-        left = usd_text(month_left_usd)
-        sentences.append(f"They may stop early: {left} is left of the monthly ceiling.")
-    return " ".join(sentences)
+        limits = []
+    if month_left_usd is not None:
+        limits.append((month_left_usd, "monthly ceiling, of which {} is left"))
+    low, high = _cost_range(forecasts)
+    if limits and high > (lowest := min(limits))[0]:
+        will = "will probably" if low > lowest[0] else "may"
+        what = "It" if len(forecasts) == 1 else "They"
+        sentences.append(
+            f"{what} {will} stop early at the {lowest[1].format(usd_text(lowest[0]))}."
+        )
+    return sentences
 
 
-def _costs_together(forecasts: Sequence[Forecast]) -> str:
+def _conversations(forecasts: Sequence[Forecast]) -> int:
+    return sum(forecast.conversations for forecast in forecasts)
+
+
+def _calls(forecasts: Sequence[Forecast]) -> int:
+    return sum(forecast.agent_calls + forecast.judge_calls for forecast in forecasts)
+
+
+def _is_outside(forecasts: Sequence[Forecast]) -> bool:
+    return any(forecast.is_outside for forecast in forecasts)
+
+
+def _models_without_price(forecasts: Sequence[Forecast]) -> list[str]:
+    return list(dict.fromkeys(model for forecast in forecasts for model in forecast.unpriced))
+
+
+def _cost_range(forecasts: Sequence[Forecast]) -> tuple[Decimal, Decimal]:
+    """Return the lowest and the highest likely cost of what has a price."""
     costs = [forecast.cost_usd for forecast in forecasts if forecast.cost_usd is not None]
-    if len(costs) < len(forecasts):
+    low, high = (sum((cost[side] for cost in costs), Decimal(0)) for side in (0, 1))
+    return low, high
+
+
+def _cost_together(forecasts: Sequence[Forecast]) -> str:
+    """Return the likely cost of several runs; empty if that of one is unknown."""
+    if any(forecast.cost_usd is None for forecast in forecasts):
         return ""
-    low, high = (usd_text(sum(side, Decimal(0))) for side in zip(*costs, strict=True))
-    return f", about {high}" if low == high else f", {low} to {high}"
+    return _costs(*_cost_range(forecasts))
+
+
+def _cost_figure(forecasts: Sequence[Forecast]) -> RunFigure:
+    calls, outside = _calls(forecasts), _is_outside(forecasts)
+    cost = _cost_together(forecasts)
+    if not calls:
+        free = RunFigure("Cost", "Free", "no chat model is called")
+        return RunFigure("Cost", "Unknown", "the agent runs elsewhere") if outside else free
+    if not cost:
+        return RunFigure("Cost", "Unknown", "a model has no price")
+    detail = f"about {_round(calls)} model call{'' if calls == 1 else 's'}"
+    return RunFigure("Cost", cost, f"{detail}; the agent costs more" if outside else detail)
 
 
 def basis(forecast: Forecast) -> str:

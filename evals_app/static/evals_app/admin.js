@@ -86,6 +86,13 @@
     return dialog?.offsetParent ? dialog : null;
   }
 
+  /** What Tab reaches in a dialog, shown already or not: nothing in a closed fold. */
+  function stopsOf(dialog, selector) {
+    return [...dialog.querySelectorAll(selector)].filter((stop) =>
+      !stop.closest("details:not([open]) > :not(summary)")
+    );
+  }
+
   /** Mark an element as a dialog, unless it is marked already; then its text is read out first. */
   function enter(dialog) {
     const isOurs = dialog.hasAttribute("role");
@@ -96,7 +103,7 @@
       dialog.setAttribute("aria-modal", "true");
       dialog.setAttribute("aria-labelledby", title?.id ?? "");
     }
-    const first = isOurs ? dialog : dialog.querySelector(INPUTS) ?? dialog.querySelector("button[type=submit]");
+    const first = isOurs ? dialog : stopsOf(dialog, INPUTS)[0] ?? dialog.querySelector("button[type=submit]");
     // Hidden elements cannot be focused, and focus already inside stays there.
     once(shownDialog, () => {
       if (!dialog.contains(document.activeElement)) (dialog.querySelector("[aria-invalid=true]") ?? first)?.focus();
@@ -104,7 +111,7 @@
   }
 
   function keepInside(event, dialog) {
-    const stops = [...dialog.querySelectorAll(`a[href], button, ${INPUTS}`)];
+    const stops = stopsOf(dialog, `a[href], button, summary, ${INPUTS}`);
     const [edge, other] = event.shiftKey ? [stops[0], stops.at(-1)] : [stops.at(-1), stops[0]];
     const at = document.activeElement;
     if (at !== edge && dialog.contains(at) && !(event.shiftKey && at === dialog)) return;

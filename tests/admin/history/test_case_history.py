@@ -1,6 +1,5 @@
 """The pages with the history of a case, and what is worth a look in a suite."""
 
-import re
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,6 +12,7 @@ from evals_app.admin.history.case_history import PER_PAGE, history_url, strip_of
 from evals_app.models import CaseResult, Execution, Run
 from tests.authored import a_case, client_who_may, write_suite
 from tests.makers import make_run, make_suite
+from tests.page_form import shown_text
 from tests.runs.suites import finished
 from tests.runs.suites import make_suite as make_real_suite
 
@@ -23,10 +23,6 @@ def lines(client: Client, run: Run, case: str = "case 1", **more: str) -> list[A
     page = client.get(history_url(run.suite_slug, case, **more))
     assert page.status_code == 200
     return list(page.context["lines"])
-
-
-def text_of(response: Any) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
 
 
 def test_the_history_shows_each_run_with_its_trials_and_what_happened(admin_client: Client) -> None:
@@ -137,7 +133,7 @@ def test_the_strip_has_the_runs_around_an_execution(admin_client: Client) -> Non
     assert [mark.run for mark in marks] == runs[1:11]
     assert [mark.run for mark in marks if mark.is_this] == [runs[6]]
     assert [mark.run for mark in marks if mark.is_edited] == [runs[5]]
-    page = text_of(admin_client.get(f"/admin/evals_app/execution/{execution.pk}/strip/"))
+    page = shown_text(admin_client.get(f"/admin/evals_app/execution/{execution.pk}/strip/"))
     assert page.count("Passed") == 9
     assert page.count("Failed") == 1
 

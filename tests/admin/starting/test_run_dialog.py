@@ -4,11 +4,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
 from evals_app.models import ModelPrice, Provider, Run, Suite
 from tests.authored import a_case, write_suite
+from tests.page_form import shown_text
 from tests.runs.suites import make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +32,7 @@ def suite(monkeypatch: pytest.MonkeyPatch) -> Suite:
 
 def sentence(client: Client, suite: Suite, **chosen: Any) -> str:
     url = reverse("admin:evals_app_suite_run_size", args=[suite.pk])
-    return client.get(url, chosen).content.decode()
+    return shown_text(client.get(url, chosen))
 
 
 def start(client: Client, suite: Suite, **chosen: Any) -> Any:
@@ -41,14 +43,15 @@ def start(client: Client, suite: Suite, **chosen: Any) -> Any:
 def test_the_dialog_says_what_a_run_would_take(admin_client: Client, suite: Suite) -> None:
     words = sentence(admin_client, suite, trials="2")
 
-    assert words.startswith("Runs 4 conversations. About 4 model calls, 1,000 tokens, $0.00")
-    assert words.endswith("cases).")
+    assert words.startswith("Conversations 4 Cost $0.00")
+    assert "about 4 model calls Time " in words
+    assert words.endswith("a guess from the text of the cases")
 
 
 def test_a_script_costs_nothing(admin_client: Client) -> None:
     words = sentence(admin_client, write_suite([a_case()]))
 
-    assert words.startswith("Runs 1 conversation. No model is called")
+    assert words.startswith("Conversations 1 Cost Free no chat model is called Time ")
 
 
 def test_a_limit_below_the_forecast_is_mentioned(admin_client: Client, suite: Suite) -> None:
@@ -84,16 +87,30 @@ def test_why_it_cannot_start_is_explained_before_it_is_tried(
 
     assert words.startswith("The run cannot start. Agent clerk uses local/<b>claude</b>: ")
     assert "PROVIDER_LOCAL_KEY is not set" in words
+    assert "can set up what is missing" not in words
 
 
-def test_what_is_shown_is_shown_as_text_and_never_as_a_page(
-    admin_client: Client, suite: Suite
+def test_who_cannot_set_up_a_site_learns_who_can(
+    admin_client: Client, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dialog = admin_client.get(reverse("admin:evals_app_suite_run", args=[suite.pk]))
-    url = reverse("admin:evals_app_suite_run_size", args=[suite.pk])
+    monkeypatch.delenv("PROVIDER_LOCAL_KEY")
+    User.objects.create_user("ines", first_name="Ines").groups.add(Group.objects.get(name="Admin"))
+    User.objects.create_user("gone", is_active=False, is_superuser=True)
+    runner = User.objects.create_user("runner", is_staff=True)
+    runner.groups.add(Group.objects.get(name="Runner"))
+    client = Client()
+    client.force_login(runner)
 
-    assert 'hx-swap="textContent"' in dialog.content.decode()
-    assert admin_client.get(url).headers["Content-Type"] == "text/plain"
+    assert "admin or Ines can set up what is missing." in sentence(client, suite)
+
+
+def test_the_choices_are_folded_until_one_is_wrong(admin_client: Client, suite: Suite) -> None:
+    dialog = admin_client.get(reverse("admin:evals_app_suite_run", args=[suite.pk]))
+    refused = start(admin_client, suite, max_cost_usd="0")
+
+    assert '<details class="ew-fold ew-options">' in dialog.content.decode()
+    assert '<details class="ew-fold ew-options" open>' in refused.content.decode()
+    assert dialog.content.decode().count('name="max_cost_usd"') == 1
 
 
 def test_a_limit_of_cost_goes_with_the_run(admin_client: Client, suite: Suite) -> None:

@@ -11,6 +11,7 @@ from django.urls import reverse
 from evals_app.admin.kit.model_choices import known_models
 from evals_app.admin.starting.run_choices import MAX_VARIANTS
 from evals_app.models import ModelPrice, Provider, Run, Suite
+from tests.page_form import shown_text
 from tests.runs.suites import make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -53,7 +54,7 @@ def start(client: Client, suite: Suite, **chosen: Any) -> Any:
 
 def sentence(client: Client, suite: Suite, **chosen: Any) -> str:
     url = reverse("admin:evals_app_suite_run_size", args=[suite.pk])
-    return client.get(url, chosen).content.decode()
+    return shown_text(client.get(url, chosen))
 
 
 def test_several_models_get_a_run_each_with_all_trials(admin_client: Client, suite: Suite) -> None:
@@ -100,7 +101,7 @@ def test_of_several_runs_all_start_or_none(admin_client: Client, suite: Suite) -
 def test_the_forecast_covers_all_runs(admin_client: Client, suite: Suite) -> None:
     words = sentence(admin_client, suite, models=["local/small", "local/large-2"], max_cost_usd="2")
 
-    assert words.startswith("Starts 2 runs with 12 conversations.")
+    assert words.startswith("Runs 2 12 conversations Cost ")
     assert "$4" in words
     # What is compared runs all trials.
     assert "skipped" not in words
@@ -123,7 +124,7 @@ def test_what_cannot_be_chosen_is_explained_and_starts_nothing(
     response = start(admin_client, suite, **chosen)
 
     assert words
-    assert not words.startswith(("Runs", "Starts"))
+    assert not words.startswith(("Runs", "Conversations"))
     assert response.status_code == 200
     assert not Run.objects.exists()
 
@@ -165,10 +166,10 @@ def test_a_tag_chooses_the_suites_that_have_it(admin_client: Client, suite: Suit
     second.save()
     chosen: dict[str, Any] = {"suites": [suite.pk, second.pk], "tags": "smoke"}
 
-    words = admin_client.get(reverse(SIZE), chosen).content.decode()
+    words = shown_text(admin_client.get(reverse(SIZE), chosen))
     admin_client.post(reverse(PAGE), chosen)
 
-    assert words.startswith("Runs 1 conversation.")
+    assert words.startswith("Conversations 1 ")
     assert "1 suite" in words
     assert Run.objects.get().suite_slug == "second"
 

@@ -4,7 +4,13 @@ from typing import Any
 import pytest
 
 from evals_app.engine.forecast.run_forecast import Forecast
-from evals_app.reports.answers.forecasts import basis, forecast_json, in_words
+from evals_app.reports.answers.forecasts import (
+    all_in_words,
+    basis,
+    figures,
+    forecast_json,
+    in_words,
+)
 
 
 def make_forecast(**changes: Any) -> Forecast:
@@ -169,3 +175,55 @@ def test_as_json_nothing_is_rounded_and_unknown_is_null() -> None:
         "low": 0.12,
         "high": 0.48,
     }
+
+
+@pytest.mark.parametrize(
+    ("changes", "cost"),
+    [
+        pytest.param({}, ("$0.12 to $0.48", "about 72 model calls"), id="calls"),
+        pytest.param(SCRIPT, ("Free", "no chat model is called"), id="script"),
+        pytest.param(
+            {"cost_usd": None, "unpriced": ("x/a",)},
+            ("Unknown", "a model has no price"),
+            id="no price",
+        ),
+        pytest.param(
+            {"agent_calls": 0, "judge_calls": 0, "is_outside": True},
+            ("Unknown", "the agent runs elsewhere"),
+            id="an agent elsewhere",
+        ),
+        pytest.param(
+            {"agent_calls": 0, "is_outside": True},
+            ("$0.12 to $0.48", "about 24 model calls; the agent costs more"),
+            id="an agent elsewhere with a judge",
+        ),
+    ],
+)
+def test_the_figures_say_how_much_for_how_much_and_how_long(
+    changes: dict[str, Any], cost: tuple[str, str]
+) -> None:
+    script = "script" if changes is SCRIPT else "agent" if "is_outside" in changes else "model"
+
+    assert figures([make_forecast(**changes)]) == [
+        ("Conversations", "24", ""),
+        ("Cost", *cost),
+        (
+            "Time",
+            "65 seconds to 3 minutes",
+            f"from 3 earlier runs of this suite with this {script}",
+        ),
+    ]
+
+
+def test_the_figures_of_several_runs_are_their_sums() -> None:
+    both = [make_forecast(), make_forecast(unpriced=("x/a",), cost_usd=None)]
+
+    assert figures([make_forecast()] * 2, month_left_usd=Decimal(3)) == [
+        ("Runs", "2", "48 conversations"),
+        ("Cost", "$0.24 to $0.96", "about 140 model calls"),
+        ("Left this month", "$3.00", ""),
+    ]
+    assert figures(both)[1] == ("Cost", "Unknown", "a model has no price")
+    assert all_in_words([make_forecast()] * 2, month_left_usd=Decimal("0.5")).endswith(
+        "They may stop early at the monthly ceiling, of which $0.50 is left."
+    )
