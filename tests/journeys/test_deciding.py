@@ -54,6 +54,10 @@ def test_a_manager_settles_accepts_ships_and_sends(visit: Visit) -> None:
 
     box = answer(page)
     expect(box).to_contain_text("Not yet (scripted): 9 cases got worse, 3 better.")
+    box.get_by_role("link", name="9 cases got worse").click()
+    expect(page.get_by_role("list", name="Cases").get_by_role("link", name="worse")).to_have_count(
+        9
+    )
     box.get_by_text("Settle", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Settle it").click()
     expect(page.get_by_role("status")).to_contain_text("Look 1 of 3")

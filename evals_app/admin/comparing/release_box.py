@@ -43,7 +43,7 @@ class NextStep(NamedTuple):
 class ReleaseLine:
     """A reason or a note, with the next step if there is one.
 
-    `accept_url` is that of the dialog that accepts its cases.
+    `accept_url` is that of the dialog that accepts its cases, `cases_url` the list of them.
     """
 
     sentence: str
@@ -51,6 +51,7 @@ class ReleaseLine:
     step: NextStep | None = None
     accept: str = ""
     accept_url: str = ""
+    cases_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,12 @@ def _lines(request: HttpRequest, release: SuiteRelease) -> Iterator[ReleaseLine]
         step = _step(request, release, reason)
         is_new = step not in offered
         offered.add(step)
-        accepting = _acceptance(request, release, reason)
-        yield ReleaseLine(*release.words(reason), step if is_new else None, **accepting)
+        yield ReleaseLine(
+            *release.words(reason),
+            step if is_new else None,
+            cases_url=_cases_url(request, release, reason),
+            **_acceptance(request, release, reason),
+        )
 
 
 def _acceptance(
@@ -124,6 +129,17 @@ def _acceptance(
     label = "Accept it" if reason.count == 1 else f"Accept these {len(reason.cases):,}"
     url = reverse("admin:evals_app_run_accept", args=[release.run.pk])
     return {"accept": label, "accept_url": url}
+
+
+def _cases_url(request: HttpRequest, release: SuiteRelease, reason: ReleaseReason) -> str:
+    """Return the list of the cases that got worse, which is about the last whole run of a suite."""
+    last = getattr(release.suite, "verdict_run_id", None)
+    is_listed = release.run is not None and release.run.pk == last
+    may_see = request.user.has_perm("evals_app.view_case")
+    if not (reason.kind in _WORSE and is_listed and may_see):
+        return ""
+    url = reverse("admin:evals_app_suite_cases", args=[release.suite.pk])
+    return f"{url}?change=worse"
 
 
 def _step(request: HttpRequest, release: SuiteRelease, reason: ReleaseReason) -> NextStep | None:
@@ -190,6 +206,10 @@ def _to_read(
     return None if is_there else NextStep("Open the run", page, is_way=True)
 
 
+_WORSE = {
+    *(ReasonKind.REALLY_WORSE, ReasonKind.COLLAPSED),
+    *(ReasonKind.WORSE, ReasonKind.CHECK_WORSE),
+}
 _TO_RUN = {
     *(ReasonKind.NEVER_RUN, ReasonKind.CUT_SHORT, ReasonKind.PART_OF_SUITE),
     *(ReasonKind.OTHER_AGENT, ReasonKind.NOT_RUN, ReasonKind.NO_RESULTS),

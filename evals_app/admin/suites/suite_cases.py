@@ -5,7 +5,7 @@ A fixed number of queries, however many cases there are.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple, Self
 
 from django.core.paginator import Page, Paginator
@@ -16,12 +16,12 @@ from django.utils.http import urlencode
 from pydantic import ValidationError
 
 from evals_app.admin.kit.presentation import SIGNS, Sign, first_words, plural
+from evals_app.admin.runs.run_changes import CHANGE_GROUPS, NO_CHANGE, ChangeMark
 from evals_app.engine.record.trial import Verdict
-from evals_app.engine.statistics.comparison import ChangeKind, change_of
+from evals_app.engine.verdicts.release_check import MAX_MARKED
 from evals_app.formats.snapshots.run_snapshot import canonical_case, case_digest
 from evals_app.models import Case, CaseResult, Execution, Run, Suite, Turn
 from evals_app.models.authored.suites import load_content
-from evals_app.reports.answers.comparison import CHANGES
 from evals_app.reports.words.shares import TRIAL_COUNTS, share_of_trials
 
 PER_PAGE = 50
@@ -44,6 +44,7 @@ class CaseListFilter:
     q: str = ""
     tag: str = ""
     verdict: str = ""
+    change: str = ""
     state: str = ""
 
     @classmethod
@@ -51,6 +52,7 @@ class CaseListFilter:
         """Read the query of an address, ignoring invalid values."""
         asked = {field.name: query.get(field.name, "").replace("\0", "") for field in fields(cls)}
         asked["verdict"] = asked["verdict"] if asked["verdict"] in VERDICTS else ""
+        asked["change"] = asked["change"] if asked["change"] in CHANGE_GROUPS else ""
         asked["state"] = asked["state"] if asked["state"] in STATES else ""
         return cls(**asked)
 
@@ -59,8 +61,10 @@ class CaseListFilter:
         """The filter as the query of an address."""
         return urlencode({name: value for name, value in asdict(self).items() if value})
 
-    def of(self, cases: QuerySet[Case], *, run: int | None) -> QuerySet[Case]:
-        """Return the matching cases; `run` is the one that gave them their verdicts."""
+    def of(
+        self, cases: QuerySet[Case], *, run: int | None, changes: Mapping[str, ChangeMark]
+    ) -> QuerySet[Case]:
+        """Return the matching cases; `run` gave them their verdicts, `changes` compares it."""
         if self.q:
             turns = Turn.objects.filter(case=OuterRef("pk"), user__icontains=self.q)
             cases = cases.filter(Q(name__icontains=self.q) | Exists(turns))
@@ -68,6 +72,9 @@ class CaseListFilter:
             cases = _with_tag(cases, self.tag)
         if self.state:
             cases = cases.filter(enabled=self.state == "enabled")
+        if self.change:
+            marked = [name for name, mark in changes.items() if mark.group == self.change]
+            cases = cases.filter(name__in=marked)
         if self.verdict:
             results = CaseResult.objects.filter(run=run).exclude(verdict="")
             if self.verdict == "none":
@@ -100,8 +107,8 @@ def known_tags(rows: QuerySet[Case] | QuerySet[Suite]) -> list[str]:
 class CaseLine:
     """A case in the list; `number` is its place in the suite, if all cases are shown.
 
-    `change` is what happened to it since the released version, `last` its results in the last whole
-    runs, the oldest first.
+    `change` is what happened to it since the released version, `alike` the address of all such cases;
+    `last` has its results in the last whole runs, the oldest first.
     """
 
     case: Case
@@ -112,8 +119,8 @@ class CaseLine:
     state: str
     rate: str
     is_edited: bool
-    change: str
-    change_tone: str
+    change: ChangeMark
+    alike: str
     reason: str
     last: tuple[str, ...]
 
@@ -133,12 +140,18 @@ class CaseLine:
 
 
 class CaseList:
-    """One page of the cases of a suite."""
+    """One page of the cases of a suite; `changes` has what they are since the released version."""
 
     def __init__(
-        self, suite: Any, chosen: CaseListFilter, *, page: str = "", may_read: bool = False
+        self,
+        suite: Any,
+        chosen: CaseListFilter,
+        *,
+        changes: Mapping[str, ChangeMark],
+        page: str = "",
+        may_read: bool = False,
     ) -> None:
-        self.suite, self.filter = suite, chosen
+        self.suite, self.filter, self._changes = suite, chosen, changes
         self._page_asked, self._may_read = page, may_read
 
     @cached_property
@@ -151,7 +164,19 @@ class CaseList:
     @cached_property
     def matching(self) -> QuerySet[Case]:
         cases = self.suite.cases.order_by("position", "pk")
-        return self.filter.of(cases, run=self.suite.verdict_run_id)
+        return self.filter.of(cases, run=self.suite.verdict_run_id, changes=self._changes)
+
+    @cached_property
+    def change_groups(self) -> dict[str, str]:
+        """The changes to narrow the list to: those that some case has, and the chosen one."""
+        groups = {mark.group for mark in self._changes.values()} | {self.filter.change}
+        return {group: word for group, word in CHANGE_GROUPS.items() if group in groups}
+
+    @cached_property
+    def may_lack_changed(self) -> bool:
+        """Whether more cases may have the chosen change than are marked with it."""
+        groups = [mark.group for mark in self._changes.values()]
+        return bool(self.filter.change) and groups.count(self.filter.change) >= MAX_MARKED
 
     @cached_property
     def page(self) -> Page[Case]:
@@ -172,7 +197,7 @@ class CaseList:
         reasons = self._reasons(results)
         start = None if self.filter.query else self.page.start_index()
         return [
-            _line(
+            self._line(
                 case,
                 results.get(case.name, _NO_RESULTS),
                 None if start is None else start + number,
@@ -181,23 +206,38 @@ class CaseList:
             for number, case in enumerate(cases)
         ]
 
+    def _line(self, case: Case, results: "_Results", number: int | None, reason: str) -> CaseLine:
+        turns = list(case.turns.all())
+        result = results.now
+        change = self._changes.get(case.name, NO_CHANGE)
+        return CaseLine(
+            case=case,
+            number=number,
+            first=first_words(turns[0].user, most=140) if turns else "",
+            turns=plural(len(turns), "turn"),
+            checks=_checks(turns, case),
+            state=(result.verdict or "none") if result else "",
+            rate=share_of_trials(vars(result)) if result and result.trials > 1 else "",
+            is_edited=result is not None and result.digest not in {"", _digest(case)},
+            change=change,
+            alike=replace(self.filter, change=change.group).query if change.group else "",
+            reason=reason,
+            last=results.last,
+        )
+
     def _results(self, names: Sequence[str]) -> "dict[str, _Results]":
-        """Return how cases did in the last whole runs, and in the released version."""
-        run, released = self.suite.verdict_run_id, self.suite.baseline_id
+        """Return how cases did in the last whole runs."""
+        run = self.suite.verdict_run_id
         if run is None:
             return {}
         last = Run.objects.suite_verdicts().filter(suite=self.suite).order_by("-pk")
-        wanted = Q(run__in=last.values("pk")[:LAST_RUNS]) | Q(run=released)
-        rows = CaseResult.objects.filter(wanted, name__in=names).order_by("run")
+        of_runs = CaseResult.objects.filter(run__in=last.values("pk")[:LAST_RUNS])
+        rows = of_runs.filter(name__in=names).order_by("run")
         found: dict[str, dict[int, CaseResult]] = {}
-        for row in rows.only("name", "run", "verdict", "digest", "score", "checks", *TRIAL_COUNTS):
+        for row in rows.only("name", "run", "verdict", "digest", *TRIAL_COUNTS):
             found.setdefault(row.name, {})[row.run_id] = row
         return {
-            name: _Results(
-                by_run.get(run),
-                None if released == run else by_run.get(released),
-                tuple(row.verdict or "none" for row in by_run.values())[-LAST_RUNS:],
-            )
+            name: _Results(by_run.get(run), tuple(row.verdict or "none" for row in by_run.values()))
             for name, by_run in found.items()
         }
 
@@ -218,37 +258,14 @@ class CaseList:
 
 
 class _Results(NamedTuple):
-    """A case in the last whole run, in the released version, and its last verdicts."""
+    """A case in the last whole run, and its last verdicts."""
 
     now: CaseResult | None
-    released: CaseResult | None
     last: tuple[str, ...]
 
 
-_NO_RESULTS = _Results(None, None, ())
+_NO_RESULTS = _Results(None, ())
 _WENT_WRONG = (Verdict.FAILED, Verdict.ERRORED)
-
-
-def _line(case: Case, results: _Results, number: int | None, reason: str) -> CaseLine:
-    turns = list(case.turns.all())
-    result = results.now
-    change = ""
-    if result is not None and results.released is not None:
-        change = change_of(results.released.outcome, result.outcome)
-    return CaseLine(
-        case=case,
-        number=number,
-        first=first_words(turns[0].user, most=140) if turns else "",
-        turns=plural(len(turns), "turn"),
-        checks=_checks(turns, case),
-        state=(result.verdict or "none") if result else "",
-        rate=share_of_trials(vars(result)) if result and result.trials > 1 else "",
-        is_edited=result is not None and result.digest not in {"", _digest(case)},
-        change="" if change in {"", ChangeKind.SAME} else CHANGES[ChangeKind(change)].label.lower(),
-        change_tone=SIGNS[change].tone if change else "",
-        reason=reason,
-        last=results.last,
-    )
 
 
 def _checks(turns: Sequence[Turn], case: Case) -> str:

@@ -14,12 +14,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from evals_app.admin.agents.copies import copy_case
-from evals_app.admin.comparing.release_box import release_box
+from evals_app.admin.comparing.release_box import ReleaseBox, release_box
 from evals_app.admin.history.highlights import highlight_lists
 from evals_app.admin.history.trends import SuiteTrend, suite_trend
 from evals_app.admin.kit.pages import may_view, page_context, viewers_of
 from evals_app.admin.kit.presentation import SIGNS, plural, run_state
 from evals_app.admin.regrading.regrade_dialog import regrade_label, regrade_url
+from evals_app.admin.runs.run_changes import ChangeMark, change_marks
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.admin.suites.archiving import useless_action
 from evals_app.admin.suites.case_edits import move_case
@@ -115,7 +116,7 @@ def _buttons(
     return buttons, menu
 
 
-def part_context(request: HttpRequest, pk: int, *, tab: str) -> tuple[Any, dict[str, object]]:
+def part_context(request: HttpRequest, pk: int, *, tab: str) -> tuple[Any, dict[str, Any]]:
     """Return a suite, and the context of one of its pages."""
     if not may_view(request, Suite):
         raise PermissionDenied
@@ -177,6 +178,7 @@ def cases(request: HttpRequest, pk: int) -> HttpResponse:
     cases = CaseList(
         suite,
         CaseListFilter.read(request.GET),
+        changes=_changes(suite, context["release"]),
         page=request.GET.get("p", ""),
         may_read=request.user.has_perm("evals_app.view_execution"),
     )
@@ -194,6 +196,11 @@ def cases(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, f"{_TEMPLATES}/cases.html", context)
 
 
+def _changes(suite: Any, release: ReleaseBox | None) -> dict[str, ChangeMark]:
+    """Return what the cases are in the last whole run; an answer about another run says nothing."""
+    return change_marks(release.changes) if release and suite.verdict_run_id else {}
+
+
 def _change_cases(request: HttpRequest, pk: int) -> HttpResponse:
     if (name := request.POST.get("do", "")) in ACTIONS:
         return _act(request, pk, ACTIONS[name])
@@ -205,8 +212,9 @@ def _act(request: HttpRequest, pk: int, action: Action) -> HttpResponse:
     if not (action.is_allowed(request) and _sees_cases(request)):
         raise PermissionDenied
     suite, context = part_context(request, pk, tab="cases")
-    chosen = CaseListFilter.read(request.GET)
-    cases = chosen_cases(request, suite, CaseList(suite, chosen).matching)
+    changes = _changes(suite, context["release"])
+    matching = CaseList(suite, CaseListFilter.read(request.GET), changes=changes).matching
+    cases = chosen_cases(request, suite, matching)
     back = f"{reverse('admin:evals_app_suite_cases', args=[pk])}?{request.GET.urlencode()}"
     names, count = names_in_short(cases)
     if not count:

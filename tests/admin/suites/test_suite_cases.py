@@ -9,7 +9,7 @@ from django.test import Client
 from evals_app.admin.suites.case_edits import move_case
 from evals_app.admin.suites.case_selection import ACTIONS
 from evals_app.admin.suites.suite_cases import LAST_RUNS
-from evals_app.models import Case, Run, Suite, Turn
+from evals_app.models import Case, CaseResult, Run, Suite, Turn
 from evals_app.runs.ground.rights import RUNNING
 from tests.authored import a_case, client_who_may, write_suite
 from tests.makers import make_run
@@ -70,11 +70,42 @@ def test_a_case_shows_what_changed_since_the_released_version_and_its_last_resul
 
     (line,) = lines(admin_client, suite).values()
 
-    assert (line.change, line.change_tone) == ("worse", "bad")
+    assert (line.change.word, line.change.tone) == ("worse", "bad")
     assert line.last == ("passed",) * 4 + ("failed",)
     assert line.reason
     (unread,) = lines(client_who_may("view_suite", "view_case", "view_run"), suite).values()
     assert unread.reason == ""
+
+
+def test_cases_are_filtered_by_what_changed_since_the_released_version(
+    admin_client: Client,
+) -> None:
+    suite = write_suite(
+        [a_case(name, tags=["x"]) for name in ("Ant", "Bee", "Cat", "Renamed", "Emu")]
+    )
+    before = {"Ant": "passed", "Bee": "failed", "Cat": "passed", "Dog": "passed"}
+    now = {"Ant": "failed", "Bee": "passed", "Cat": "passed", "Renamed": "failed", "Emu": "passed"}
+    released, last = (
+        make_run({name: [verdict] * 3 for name, verdict in cases.items()}, suite=suite)
+        for cases in (before, now)
+    )
+    for run in (released, last):
+        for row in run.case_results.all():
+            digest = "Dog" if row.name == "Renamed" else row.name
+            CaseResult.objects.filter(pk=row.pk).update(digest=digest)
+    Suite.objects.update(baseline=released)
+
+    shown = lines(admin_client, suite, "?tag=x")
+    page = read(admin_client, suite).content.decode()
+
+    words = {name: line.change.word for name, line in shown.items()}
+    assert words == {"Ant": "worse", "Bee": "better", "Cat": "", "Renamed": "worse", "Emu": "new"}
+    assert shown["Ant"].alike == "tag=x&change=worse"
+    assert list(lines(admin_client, suite, f"?{shown['Ant'].alike}")) == ["Ant", "Renamed"]
+    assert list(lines(admin_client, suite, "?change=better")) == ["Bee"]
+    assert list(lines(admin_client, suite, "?change=new")) == ["Emu"]
+    assert len(lines(admin_client, suite, "?change=nonsense")) == len(now)
+    assert f'<a href="{url_of(suite, "?change=worse")}"' in page
 
 
 def test_a_case_that_was_edited_since_its_last_verdict_says_so(admin_client: Client) -> None:
