@@ -106,7 +106,11 @@ def start_due_run(due: DueRun) -> None:
         return
     try:
         run = start_run(
-            due.suite, by=due.schedule.owner, idempotency_key=due.key, **due.schedule.choices()
+            due.suite,
+            by=due.schedule.owner,
+            idempotency_key=due.key,
+            group=due.group,
+            **due.schedule.choices(),
         )
     except CannotStartError as error:
         due.settle(DueRun.State.REFUSED, why=str(error))

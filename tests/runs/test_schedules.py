@@ -77,6 +77,8 @@ def test_a_time_starts_one_run_of_each_suite_as_the_schedule_says() -> None:
     assert (run.created_by, run.agent_slug, run.total, run.max_cost_usd) == (
         *(schedule.owner, "other", 2, 3),
     )
+    assert run.group is not None
+    assert run.group == runs[1].group
     assert [due.run for due in schedule.due_runs.order_by("pk")] == runs
     schedule.refresh_from_db()
     assert schedule.next_at == NIGHT + DAY
@@ -87,7 +89,7 @@ def test_times_that_passed_while_no_worker_ran_start_once() -> None:
 
     runs = fire(NIGHT + 5 * DAY + timedelta(hours=1))
 
-    assert len(runs) == 1
+    assert [run.group for run in runs] == [None]
     schedule.refresh_from_db()
     assert schedule.next_at == NIGHT + 6 * DAY
 

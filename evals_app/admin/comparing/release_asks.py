@@ -44,9 +44,9 @@ class ReleaseAsk:
 
     @property
     def step(self) -> NextStep | None:
-        """The next step: to ship what may be shipped, else what resolves a reason."""
+        """The next step: to ship what may be shipped, else that of the reason that is shown."""
         if self.box.run is None or self.release.check.answer != "yes" or not self.needs_someone:
-            return self.box.step
+            return self.box.first.step
         url = reverse("admin:evals_app_run_decide", args=[self.run.pk, "shipped"])
         return NextStep("Mark as shipped", url, is_dialog=True)
 

@@ -24,7 +24,7 @@ from evals_app.admin.kit.presentation import agent_label, badge
 from evals_app.admin.kit.spec_form import explain_errors
 from evals_app.admin.people.profile import ZoneField, ZoneInput
 from evals_app.admin.starting.run_choices import CeilingField
-from evals_app.admin.starting.run_dialog import may_run
+from evals_app.admin.starting.run_dialog import may_run, models_url
 from evals_app.engine.specs.rhythm import Rhythm
 from evals_app.models import DueRun, Schedule, Suite
 from evals_app.models.people.profiles import zone_of
@@ -216,10 +216,13 @@ class ScheduleAdmin(Editor):
     ) -> HttpResponse:
         context["next_times_url"] = reverse("admin:evals_app_schedule_next_times")
         if (schedule := context.get("original")) is not None:
+            last = last_due_runs(schedule)
+            groups = {due.run.group for due in last if due.run and due.run.group}
             context |= {
                 "problems_of_schedule": list(problems_of(schedule)) if schedule.is_enabled else [],
                 "times": _next_times(schedule),
-                "last": [_due_line(due) for due in last_due_runs(schedule)],
+                "last": [_due_line(due) for due in last],
+                "table_url": models_url(groups.pop()) if groups else "",
                 "last_at": moment(
                     schedule.due_runs.order_by("-due_at").values_list("due_at", flat=True).first()
                 ),

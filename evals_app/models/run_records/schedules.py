@@ -1,6 +1,7 @@
 """Schedules: suites that run automatically, and the result of each time that one was due."""
 
 from typing import Any
+from uuid import NAMESPACE_OID, UUID, uuid5
 
 from django.conf import settings
 from django.db import models
@@ -125,6 +126,14 @@ class DueRun(models.Model):
     def key(self) -> str:
         """The unique key of its run."""
         return f"{self.KEYS}{self.schedule_id}:{self.suite_id}:{self.due_at.isoformat()}"
+
+    @property
+    def group(self) -> UUID | None:
+        """What the runs of this time have in common, alike in each process; None for a single one."""
+        others = self.schedule.due_runs.filter(due_at=self.due_at).exclude(pk=self.pk)
+        if not others.exists():
+            return None
+        return uuid5(NAMESPACE_OID, f"{self.KEYS}{self.schedule_id}:{self.due_at.isoformat()}")
 
     def settle(self, state: State, *, run: Run | None = None, why: str = "") -> None:
         """Note the result; only the first one counts."""

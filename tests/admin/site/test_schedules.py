@@ -54,6 +54,19 @@ def test_a_run_names_the_schedule_that_started_it(admin_client: Client) -> None:
     assert link not in admin_client.get(url).content.decode()
 
 
+def test_runs_that_start_together_have_one_table(admin_client: Client) -> None:
+    one, two = (write_suite([a_case()], slug=slug) for slug in ("one", "two"))
+    open_page(admin_client, f"{LIST}add/?suites={one.pk}").post()
+    Schedule.objects.get().suites.add(two)
+    Schedule.objects.update(next_at=timezone.now())
+    start_due_runs()
+
+    page = admin_client.get(f"{LIST}{Schedule.objects.get().pk}/change/")
+
+    assert admin_client.get(page.context["table_url"]).context["names"]
+    assert "All of them in one table" in page.content.decode()
+
+
 def test_the_page_of_a_suite_offers_it(admin_client: Client) -> None:
     suite = write_suite([a_case()])
 
