@@ -16,6 +16,7 @@ from evals_app.admin.kit.model_choices import JUDGES
 from evals_app.admin.kit.presentation import agent_label
 from evals_app.admin.kit.quantities import UsdInput
 from evals_app.admin.kit.spec_form import SpecForm
+from evals_app.admin.suites.gate_inputs import NO_NUMBER, write_as_sentence
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.models import Agent, Suite
@@ -23,10 +24,11 @@ from evals_app.models.authored.suites import SUITE
 from fixtures_app.editing.editor import VersionedForm
 
 _NO_GATE = (
-    "A run that passes by gates needs at least one gate, otherwise it could not fail. Fill in one of "
+    "A run that passes by gates needs at least one gate, otherwise it could not fail. Tick one of "
     f"these, or choose “{Suite.RunRule.ALL_CASES.label}”."
 )
-GATES = [name for key, name in SUITE.names.items() if key.startswith("gates.")]
+_GATES = {column.name: column for column in SUITE.columns if column.key[0] == "gates"}
+GATES = list(_GATES)
 
 
 class SuiteForm(SpecForm, VersionedForm):
@@ -45,6 +47,9 @@ class SuiteForm(SpecForm, VersionedForm):
         if "agent" in self.fields:
             choice: Any = self.fields["agent"]
             choice.label_from_instance = agent_label
+        for name, column in _GATES.items():
+            if field := self.fields.get(name):
+                write_as_sentence(field, column.key[-1], about=column.info.description or "")
 
     class Meta:
         model = Suite
@@ -71,6 +76,9 @@ class SuiteForm(SpecForm, VersionedForm):
 
     def clean(self) -> dict[str, Any]:
         fixtures = self.cleaned_data.get("fixtures") or ()
+        for name in GATES:
+            if self[name].data == " " and name not in self.errors:
+                self.add_error(name, NO_NUMBER)
         note_choices(self.instance, changed=self.changed_data, fixtures=fixtures)
         return super().clean()
 

@@ -34,6 +34,12 @@ _CONDITIONS = {
     "max_cost_increase": "a conversation costs at most {} more than in the baseline",
 }
 
+# The same as a person writes it, where more than a number differs.
+_TO_WRITE = {
+    "max_regressions": "at most {} cases got worse since the baseline",
+    "min_judge_agreement": "each judge that decides agrees with people in at least {} of the answers",
+}
+
 # What more and less of it is.
 _RISES = {"max_p95_increase": ("longer", "shorter"), "max_cost_increase": ("more", "less")}
 
@@ -53,6 +59,15 @@ def gate_condition(gate: Mapping[str, Any], *, scale: str) -> str:
     if gate["name"] == "max_regressions" and gate["limit"] == 0:
         return "no case got worse since the baseline"
     return _CONDITIONS[gate["name"]].format(_value_text(gate["name"], gate["limit"], scale))
+
+
+def gate_to_write(name: str) -> str:
+    """Return what a gate requires, as it follows “We may ship if”, with {} for its number.
+
+    Empty if there are no words for it.
+    """
+    words = _TO_WRITE.get(name) or _CONDITIONS.get(name, "")
+    return words.replace("{}", "$ {}") if name.endswith("_usd") else words
 
 
 def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:

@@ -144,7 +144,12 @@ def test_a_threshold_of_0_is_refused_at_its_field(admin_client: Client) -> None:
 
 def test_what_lets_every_run_pass_is_refused_at_its_field(admin_client: Client) -> None:
     answer = suite_page(admin_client, write_suite()).post(
-        min_score="0", gate_pass_rate="0", pass_rule="score", pass_threshold="0"
+        min_score="0",
+        min_score_on="on",
+        gate_pass_rate="0",
+        gate_pass_rate_on="on",
+        pass_rule="score",
+        pass_threshold="0",
     )
 
     labels = {problem.partition(":")[0] for problem in answer.problems}

@@ -1,13 +1,15 @@
 from typing import Any
 
 import pytest
+from django import forms
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
-from evals_app.admin.suites.suite_form import _kinship
+from evals_app.admin.suites.gate_inputs import write_as_sentence
+from evals_app.admin.suites.suite_form import GATES, _kinship
 from evals_app.engine.graders.judged import Rubric
-from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.engine.suites.suite_spec import GatesSpec, SuiteSpec
 from evals_app.models import Agent, Assertion, Run, Suite
 from evals_app.reports.words.similarity import STAND_IN
 from fixtures_app.models import Fixture
@@ -26,6 +28,11 @@ def url_of(suite: Suite, what: str = "change") -> str:
 
 def page_of(client: Client, suite: Suite) -> PageForm:
     return open_page(client, url_of(suite))
+
+
+def gate(name: str, number: str) -> dict[str, str]:
+    """Return what a browser sends of a gate that is ticked."""
+    return {name: number, f"{name}_on": "on"}
 
 
 def cases_of(client: Client, suite: Suite) -> str:
@@ -85,7 +92,9 @@ def test_a_suite_is_written_from_nothing_and_leads_to_its_first_case(admin_clien
     page = open_page(admin_client, f"{LIST}add/")
     page.check("default_assertions", "contains", opt__value="x")
 
-    saved = page.post(name="New", slug="new", agent=Agent.objects.get().pk, gate_pass_rate="90")
+    saved = page.post(
+        name="New", slug="new", agent=Agent.objects.get().pk, **gate("gate_pass_rate", "90")
+    )
 
     suite = Suite.objects.get(slug="new")
     assert saved.is_saved, saved.problems
@@ -155,7 +164,7 @@ def test_a_judge_of_the_agents_family_is_warned_of_when_it_is_saved(admin_client
     ("changes", "problems"),
     [
         pytest.param(
-            {"name": "", "max_p95_ms": "-1", "min_pass_rate": "0"},
+            {"name": "", **gate("max_p95_ms", "-1"), "min_pass_rate": "0"},
             [
                 "95th-percentile reply time, at most (s): ",
                 "Name: This field is required.",
@@ -170,7 +179,7 @@ def test_a_judge_of_the_agents_family_is_warned_of_when_it_is_saved(admin_client
         ),
         ({"rubric": "- x\n" * 401}, ["Rubric: A rubric has at most 400 bullets"]),
         pytest.param(
-            {"run_rule": "gates", "gate_pass_rate": "", "min_score": "", "max_p95_ms": ""},
+            {"run_rule": "gates", "gate_pass_rate": "90 %"},  # without its tick
             ["Share of passed cases, at least: "],
             id="gates without a gate",
         ),
@@ -185,14 +194,49 @@ def test_a_wrong_field_is_refused_with_its_name(
         assert problem.startswith(beginning)
 
 
-@pytest.mark.parametrize("gate", ["gate_pass_rate", "max_cost_usd"])
-def test_one_gate_is_enough_where_gates_decide(admin_client: Client, gate: str) -> None:
+@pytest.mark.parametrize("name", ["gate_pass_rate", "max_cost_usd"])
+def test_one_gate_is_enough_where_gates_decide(admin_client: Client, name: str) -> None:
     suite = write_suite()
 
-    saved = page_of(admin_client, suite).post(run_rule="gates", **{gate: "50"})
+    saved = page_of(admin_client, suite).post(run_rule="gates", **gate(name, "50"))
 
     assert saved.is_saved, saved.problems
     assert Suite.objects.get().to_spec().run_rule == "gates"
+
+
+def test_a_gate_is_a_sentence_that_a_tick_turns_on(admin_client: Client) -> None:
+    suite = write_suite()
+    page = page_of(admin_client, suite)
+    assert "at least of the cases pass" in page.text
+
+    page.post(gate_pass_rate_on="on", max_regressions_on="on")  # with the numbers that are there
+
+    assert Suite.objects.get().to_spec().gates == GatesSpec(min_pass_rate=0.9, max_regressions=0)
+
+    page_of(admin_client, suite).post(gate_pass_rate_on=None)
+
+    assert Suite.objects.get().to_spec().gates == GatesSpec(max_regressions=0)
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_a_tick_without_a_number_is_an_error_of_its_gate(admin_client: Client, name: str) -> None:
+    refused = page_of(admin_client, write_suite()).post(**gate(name, ""))
+
+    (problem,) = refused.problems
+    assert "number" in problem
+    assert f"{name}_on" in refused.fields
+
+
+def test_a_gate_without_words_of_its_own_shows_its_label() -> None:
+    field = forms.IntegerField(label="Calls, at most")
+
+    write_as_sentence(field, "max_calls", about="Of all tools.")
+
+    html = field.widget.render("max_calls", 3, {"id": "id_max_calls"})
+    assert "Calls, at most: " in html
+    assert 'value="3"' in html
+    assert " checked" in html
+    assert field.help_text == "Of all tools."
 
 
 def test_default_checks_may_compare_with_what_each_turn_expects_and_are_refused_with_their_place(
