@@ -108,6 +108,7 @@ def help_page(request: HttpRequest, slug: str = "") -> HttpResponse:
     context: dict[str, object] = {
         **admin.site.each_context(request),
         "title": page.title if page else "Help",
+        "above": [("Help", reverse("help"))],
         "page": page,
         "pages": listed,
         "html": html,

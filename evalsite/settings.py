@@ -109,7 +109,11 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["fixtures_app.editing.times", "fixtures_app.editing.markup"],
+            "builtins": [
+                "fixtures_app.editing.times",
+                "fixtures_app.editing.markup",
+                "evals_app.admin.kit.trail",
+            ],
         },
     },
 ]

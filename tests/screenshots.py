@@ -233,7 +233,7 @@ def _reviews(page: Page, camera: Camera, manage: Manage) -> None:
     """Review the results of an example that a judge graded."""
     manage("import_evals", str(ROOT / "examples" / "letters"))
     manage("run_evals", "letters", "--no-progress", fails=True)
-    guide.go_to(page, "Runs")
+    guide.go_to(page, "Results")
     page.get_by_role("main").get_by_role("link", name="Letters").first.click()
     open_more(page)
     page.get_by_role("button", name="Grade again").first.click()
@@ -252,11 +252,11 @@ def _reviews(page: Page, camera: Camera, manage: Manage) -> None:
         page.get_by_role("link", name="Next").or_(
             page.get_by_role("link", name="See the result")
         ).first.click()
-    guide.go_to(page, "Judges")
+    guide.go_to(page, "Judges", fold="More")
     page.get_by_role("link", name="Judges compared with people").click()
     page.get_by_role("main").get_by_role("table").get_by_role("link").first.click()
     camera.take("judge-passport", page, height=1250)
-    guide.go_to(page, "Executions")
+    guide.go_to(page, "Conversations", fold="More")
     page.get_by_role("main").get_by_role("link", name="State of another order").last.click()
     page.get_by_role("button", name="Wrong").first.click()
     page.get_by_label("Because").fill("The customer asked about another order.")

@@ -137,7 +137,7 @@ def test_a_person_who_writes_no_code_evaluates_an_agent_and_shows_it(
     assert browser is not None
     theirs = browser.new_context().new_page()
     accept(theirs, link)
-    go_to(theirs, "Runs")
+    go_to(theirs, "Results")
     run = elsewhere(lambda: Run.objects.latest("pk"))
     theirs.get_by_role("link", name=f"run {run.pk}").click()
     expect(theirs.get_by_text("6 passed")).to_be_visible()

@@ -30,8 +30,12 @@ def field(place: Page | Locator, name: str) -> Locator:
     return text.or_(place.get_by_role("combobox", name=name, exact=True))
 
 
-def go_to(page: Page, name: str) -> None:
-    page.locator("#nav-sidebar").get_by_role("link", name=name, exact=True).click()
+def go_to(page: Page, name: str, *, fold: str = "") -> None:
+    menu = page.locator("#nav-sidebar")
+    entry = menu.get_by_role("link", name=name, exact=True)
+    if fold and not entry.is_visible():
+        menu.get_by_text(fold, exact=True).click()
+    entry.click()
 
 
 def save(page: Page, lands: str) -> None:
@@ -51,7 +55,7 @@ def paste(cell: Locator, text: str) -> None:
 
 
 def describe_orders(page: Page) -> None:
-    go_to(page, "Entity types")
+    go_to(page, "Entity types", fold="More")
     page.get_by_role("link", name="Add the first").click()
     page.get_by_label("Name*").fill("order")
     table = page.get_by_role("table")
@@ -64,7 +68,7 @@ def describe_orders(page: Page) -> None:
 
 
 def write_the_data(page: Page) -> None:
-    go_to(page, "Fixtures")
+    go_to(page, "Test data")
     page.get_by_role("link", name="Add the first fixture").click()
     page.get_by_label("Name*").press_sequentially("Shop data")
     page.get_by_role("button", name="Add an entity").click()
@@ -195,7 +199,7 @@ def compare(page: Page) -> None:
 
 def invite(page: Page) -> str:
     """Invite a colleague and return the link for them."""
-    go_to(page, "People")
+    go_to(page, "People", fold="Settings")
     page.get_by_role("link", name="Invite a colleague").click()
     page.get_by_label("Name").first.fill("Ann Smith")
     page.get_by_label("E-mail").focus()

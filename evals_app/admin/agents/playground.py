@@ -171,8 +171,8 @@ def talk(request: HttpRequest, pk: int) -> HttpResponse:
     )
     if posted is not None and _send(request, agent, form, playground, lines):
         return redirect(here)
-    context = page_context(request, Agent) | {
-        "title": f"Talk to {agent}",
+    context = page_context(request, Agent, agent) | {
+        "title": "Talk to it",
         "agent": agent,
         "form": form,
         "is_paid": not agent.is_scripted,

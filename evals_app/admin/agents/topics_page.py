@@ -84,8 +84,8 @@ def show_topics(request: HttpRequest, pk: int) -> HttpResponse:
     today, found = timezone.now().date(), topics_of(agent)
     topics = agent_topics_json(found, today=today)
     suites = {suite.slug: suite for topic in found.topics for suite in topic.suites}
-    context = page_context(request, Agent) | {
-        "title": f"{agent.name}: ready by topic",
+    context = page_context(request, Agent, agent) | {
+        "title": "Ready by topic",
         "agent": agent,
         "lines": [_line(topic, suites) for topic in topics["topics"]],
         "summary": summary_text(topics),

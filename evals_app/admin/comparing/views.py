@@ -20,7 +20,7 @@ from evals_app.admin.comparing.models_page import (
     read_wanted,
 )
 from evals_app.admin.comparing.side_by_side import comparison_url, replies, side_by_side
-from evals_app.admin.kit.pages import fragment_of, page_context, viewers_of
+from evals_app.admin.kit.pages import fragment_of, list_url, page_context, viewers_of
 from evals_app.admin.kit.presentation import run_badges
 from evals_app.admin.starting.run_dialog import models_url
 from evals_app.engine.statistics.comparison import MAX_RUNS
@@ -77,6 +77,8 @@ def compare_case(request: HttpRequest) -> HttpResponse:
     """Show one case in two runs."""
     context = page_context(request, Run) | side_by_side(request.GET)
     context["title"] = context["case"]
+    if url := context["compare_url"]:
+        context["above"] = [("Results", list_url(Run)), ("Compare runs", url)]
     return render(request, f"{_TEMPLATES}/side_by_side.html", context)
 
 

@@ -212,8 +212,8 @@ def _ended_conversation(pk: int) -> tuple[Execution, ObservedConversation]:
     return execution, observed
 
 
-def _ask(request: HttpRequest, **context: object) -> HttpResponse:
-    context |= page_context(request, Execution)
+def _ask(request: HttpRequest, execution: Execution, **context: object) -> HttpResponse:
+    context |= page_context(request, Execution, execution) | {"execution": execution}
     return render(request, "admin/evals_app/conversation/make_case.html", context)
 
 

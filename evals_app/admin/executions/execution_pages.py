@@ -88,7 +88,6 @@ def whole_context(request: HttpRequest, execution: Execution) -> dict[str, objec
     may_regrade = may_rerun and execution.verdict
     return _live_context(request, execution, case_id) | {
         **execution_context(execution),
-        "title": f"{execution} in run {execution.run_id}",
         "neighbours": _neighbours(execution),
         "previous_result": _previous_result(execution),
         "case_id": case_id,

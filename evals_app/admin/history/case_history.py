@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
@@ -19,7 +20,7 @@ from evals_app.admin.kit.presentation import badge, plural
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.library.changes.edits import COMMAND_LINE
 from evals_app.library.importing.rights import Rights
-from evals_app.models import Case, CaseResult, Execution, Run
+from evals_app.models import Case, CaseResult, Execution, Run, Suite
 from evals_app.reports.answers.comparison import outcome_text
 from evals_app.reports.words.figures import score_text
 from evals_app.runs.reading.case_history import (
@@ -68,11 +69,13 @@ class HistoryLine:
 @viewers_of(Run)
 def case_history(request: HttpRequest) -> HttpResponse:
     """Show how a case did from run to run, and what was changed in between."""
-    context = page_context(request, Run) | _page(request)
+    context = _page(request)
+    suite = Suite.objects.only("name").filter(pk=context["suite"].pk).first()
+    context = page_context(request, Suite if suite else Run, suite) | context
     return render(request, "admin/evals_app/history/page.html", context)
 
 
-def _page(request: HttpRequest) -> dict[str, object]:
+def _page(request: HttpRequest) -> dict[str, Any]:
     slug, name = (request.GET.get(key, "").replace("\0", "") for key in ("suite", "case"))
     before = read_number(request.GET.get("before", ""))
     with_all = request.GET.get("all") == "true"

@@ -38,9 +38,18 @@ def fragment_path(route: str, view: Callable[..., HttpResponseBase], *, name: st
     return path(f"evals_app/{route}", view, name=f"evals_app_{name}")
 
 
-def page_context(request: HttpRequest, model: type[Model]) -> dict[str, object]:
-    """Return what the frame of a page needs: the menu, and the model that the page belongs to."""
-    return {**admin.site.each_context(request), "opts": model._meta}  # noqa: SLF001 - documented
+def page_context(
+    request: HttpRequest, model: type[Model], row: Model | None = None
+) -> dict[str, object]:
+    """Return what the frame of a page needs: the menu, and the model and row that it belongs to."""
+    place = {"opts": model._meta, "page_of": row}  # noqa: SLF001 - documented
+    return {**admin.site.each_context(request), **place}
+
+
+def list_url(model: type[Model]) -> str:
+    """Return the address of the list of a model's rows."""
+    options = model._meta  # noqa: SLF001 - documented
+    return reverse(f"admin:{options.app_label}_{options.model_name}_changelist")
 
 
 def sent_decision_url(run: Run) -> str:

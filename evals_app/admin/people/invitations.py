@@ -98,7 +98,7 @@ def link_page(request: HttpRequest, person: User) -> HttpResponse:
     made, token = PasswordLink.make(person, by=request.user)
     key = urlsafe_base64_encode(force_bytes(person.pk))
     link = reverse("set_password", args=[key, token])
-    context = page_context(request, User) | {
+    context = page_context(request, User, person) | {
         "title": "Copy the link",
         "person": person,
         "link": request.build_absolute_uri(link),

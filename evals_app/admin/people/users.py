@@ -184,7 +184,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         if request.method == "POST":
             self.log_change(request, person, "Made a new link to set a password.")
             return link_page(request, person)
-        context = page_context(request, User) | {"title": "New link", "person": person}
+        context = page_context(request, User, person) | {"title": "New link", "person": person}
         return render(request, "admin/evals_app/people/new_link.html", context)
 
     # Columns

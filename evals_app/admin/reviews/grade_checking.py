@@ -81,8 +81,8 @@ def check_one(request: HttpRequest, pk: int, position: int) -> HttpResponse:
             raise PermissionDenied
         if taken := _take(request, item, answers):
             return taken
-    context = page_context(request, ReviewTask) | {
-        "title": f"Grades of run {task.run_id} to check",
+    context = page_context(request, ReviewTask, task) | {
+        "title": f"Grade {position}",
         "task": task,
         "item": item,
         "execution": item.grade.execution,

@@ -1,6 +1,5 @@
-"""The side bar, in the order of the work."""
+"""The menu: five places, and the rest below two folds. It shows only what the person may see."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
@@ -9,6 +8,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
 
+from evals_app.admin.kit.pages import list_url, may_view
 from evals_app.models import (
     Agent,
     ApiToken,
@@ -28,26 +28,28 @@ from evals_app.models import (
 )
 from fixtures_app.models import EntityType, Fixture
 
-# Title of the group -> model, icon, title of the entry.
-_GROUPS: dict[str, list[tuple[type[Model], str, str]]] = {
-    "Write": [
-        (Suite, "checklist", "Suites"),
-        (Case, "forum", "Cases"),
-        (Agent, "smart_toy", "Agents"),
-        (Fixture, "dataset", "Fixtures"),
+# Model, icon, title of the entry.
+Entries = list[tuple[type[Model], str, str]]
+
+_PLACES: Entries = [
+    (Suite, "checklist", "Suites"),
+    (Run, "bar_chart", "Results"),
+    (Fixture, "dataset", "Test data"),
+    (Agent, "smart_toy", "Agents"),
+]
+_FOLDS: dict[str, Entries] = {
+    "More": [
+        (Case, "forum", "All cases"),
         (EntityType, "schema", "Entity types"),
         (EvaluationSteps, "rule", "Evaluation steps"),
-    ],
-    "Run and review": [
-        (Run, "play_circle", "Runs"),
-        (Execution, "rate_review", "Executions"),
+        (Execution, "rate_review", "Conversations"),
         (Schedule, "schedule", "Schedules"),
-        (ReviewTask, "task_alt", "To check"),
-        (Settlement, "balance", "Settlements"),
+        (ReviewTask, "task_alt", "Check grades"),
+        (Settlement, "balance", "Retests"),
         (JudgeTally, "gavel", "Judges"),
         (Spending, "payments", "Spending"),
     ],
-    "Set up": [
+    "Settings": [
         (Provider, "hub", "Providers"),
         (MonthlyCeiling, "savings", "Monthly ceilings"),
         (ApiToken, "key", "API tokens"),
@@ -56,37 +58,37 @@ _GROUPS: dict[str, list[tuple[type[Model], str, str]]] = {
         (Group, "group", "Roles"),
     ],
 }
+# A single row of these belongs to a place; the entry below the fold is the list of all.
+_INSIDE: dict[type[Model], type[Model]] = {Case: Suite, Execution: Run, Settlement: Run}
 
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the groups of the side bar; UNFOLD["SIDEBAR"]["navigation"] names this function."""
-    home = {"title": "Dashboard", "icon": "dashboard", "link": reverse("admin:index")}
-    groups: list[dict[str, Any]] = [{"items": [home]}]
-    for title, entries in _GROUPS.items():
-        items: list[dict[str, Any]] = [
-            {
-                "title": name,
-                "icon": icon,
-                "link": _list_url(model),
-                "permission": _may_see(model),
-            }
-            for model, icon, name in entries
-            if admin.site.is_registered(model)
-        ]
-        # No heading without entries.
-        if any(item["permission"](request) for item in items):
-            groups.append({"title": title, "separator": True, "items": items})
+    """Return the groups of the menu; those with a title are folds. Unfold's SIDEBAR names this function."""
+    here = _place_of(request.path)
+    home = {"title": "Home", "icon": "home", "link": reverse("admin:index")}
     guide = {"title": "Help", "icon": "help", "link": reverse("help")}
-    return [*groups, {"separator": True, "items": [guide]}]
+    folds = [
+        {"title": title, "items": items}
+        for title, entries in _FOLDS.items()
+        if (items := _items(request, entries, here))
+    ]
+    places = {"items": [home, *_items(request, _PLACES, here)]}
+    return [places, *folds, {"items": [guide]}]
 
 
-def _list_url(model: type[Model]) -> str:
-    options = model._meta  # noqa: SLF001 - the documented API of models
-    return reverse(f"admin:{options.app_label}_{options.model_name}_changelist")
+def _items(
+    request: HttpRequest, entries: Entries, here: type[Model] | None
+) -> list[dict[str, Any]]:
+    return [
+        {"title": title, "icon": icon, "link": list_url(model), "active": model is here}
+        for model, icon, title in entries
+        if admin.site.is_registered(model) and may_view(request, model)
+    ]
 
 
-def _may_see(model: type[Model]) -> Callable[[HttpRequest], bool]:
-    def may_see(request: HttpRequest) -> bool:  # no method: Unfold copies the navigation deeply
-        return admin.site.get_model_admin(model).has_view_permission(request)
-
-    return may_see
+def _place_of(path: str) -> type[Model] | None:
+    """Return the model whose entry leads to a page."""
+    for model, _icon, _title in sum(_FOLDS.values(), _PLACES):
+        if path.startswith(url := list_url(model)):
+            return model if path == url else _INSIDE.get(model, model)
+    return None

@@ -1,11 +1,22 @@
 """Addresses of what belongs to the whole site."""
 
+from django.contrib.admin import site
+from django.urls import path
+from django.views.generic import RedirectView
+
 from evals_app.admin.kit.pages import page_path
 from evals_app.admin.site.schedules import show_next_times
 from evals_app.admin.site.spending import show_spending
 from evals_app.admin.site.webhooks import deliver_again, show_secret, try_webhook
 
+# Django lists the models of each application; people go by the menu.
+_sections = [
+    path(f"{section}/", site.admin_view(RedirectView.as_view(pattern_name="admin:index")))
+    for section in ("evals_app", "fixtures_app", "auth")
+]
+
 urlpatterns = [
+    *_sections,
     page_path("schedule/next-times/", show_next_times, name="schedule_next_times"),
     page_path("spending/", show_spending, name="spending_changelist"),
     page_path("webhook/<int:pk>/test/", try_webhook, name="webhook_test"),

@@ -176,8 +176,7 @@ def show_secret(request: HttpRequest, pk: int) -> HttpResponse:
         note_edit(hook, user=request.user, note="Made a new signing secret.")
         messages.success(request, "Messages are signed with the new secret from now on.")
         return redirect("admin:evals_app_webhook_secret", hook.pk)
-    context = page_context(request, Webhook)
-    context |= {"title": f"Signing secret of {hook}", "hook": hook}
+    context = page_context(request, Webhook, hook) | {"title": "Signing secret", "hook": hook}
     page = render(request, "admin/evals_app/site/webhooks/secret.html", context)
     page.headers["Cache-Control"] = "no-store"
     return page

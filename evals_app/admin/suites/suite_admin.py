@@ -180,7 +180,7 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
         context |= self.checks_context(request)
         if (suite := context.get("original")) is not None:
             context |= self.suggested_names(suite) | suite_head(request, suite, tab="settings")
-            context["actions_detail"] = []  # the head has them
+            context |= {"title": "Settings", "actions_detail": []}  # the head has them
         return super().render_change_form(request, context, *args, **kwargs)
 
     def response_add(

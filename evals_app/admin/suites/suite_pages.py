@@ -55,6 +55,7 @@ LAST_RUNS = 20
 LAST_ROWS = 60  # with retests, re-runs and gradings, which are below their runs
 LAST_DECISIONS = 20
 _TEMPLATES = "admin/evals_app/suites"
+_TITLES = {"results": "Results", "check": "Can this test fail?"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def part_context(request: HttpRequest, pk: int, *, tab: str) -> tuple[Any, dict[
         raise PermissionDenied
     suites = with_schedules(with_last_runs(Suite.objects.select_related("agent", "baseline")))
     suite = get_object_or_404(suites.defer("baseline__summary"), pk=pk)
-    context = page_context(request, Suite) | {"title": suite.name}
+    context = page_context(request, Suite, suite) | {"title": _TITLES.get(tab, suite.name)}
     return suite, context | suite_head(request, suite, tab=tab)
 
 
