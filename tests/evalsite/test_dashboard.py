@@ -158,11 +158,9 @@ def test_only_whole_runs_count_in_the_last_five(admin_client: Client) -> None:
     row = rows(admin_client)["Refunds"]
 
     assert row.dots == ["none", "none", "good", "bad", "good"]
-    assert (row.passed, row.of, row.line.sparkline) == (1, 1, "")
+    assert (row.passed, row.of) == (1, 1)
+    assert row.line.sparkline.count("%") == 3
     assert part.in_short in row.reason
-    for _ in range(2):
-        make_run(["passed"])
-    assert "sr-only" in rows(admin_client)["Refunds"].line.sparkline
 
 
 def test_a_case_that_failed_is_one_row_until_a_person_reviews_it(

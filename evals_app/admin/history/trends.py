@@ -13,16 +13,19 @@ from django.db.models.functions import RowNumber
 from django.utils.safestring import SafeString
 
 from evals_app.admin.kit.charts import Chart, Series, line_chart, sparkline
-from evals_app.admin.kit.presentation import run_badges
+from evals_app.admin.kit.presentation import plural, run_badges
 from evals_app.models import Agent, Run, Suite
 from evals_app.models import Case as SuiteCase
 from evals_app.reports.answers.decided import share_with_people
 from evals_app.reports.words.changes import ChangedCases
 from evals_app.reports.words.figures import score_text
+from evals_app.reports.words.shares import share_text
 from evals_app.reports.words.similarity import is_measured_differently
 from evals_app.runs.reading.suite_verdict import (
+    PassedOf,
     SuiteVerdict,
     case_changes,
+    same_cases,
     standing,
     with_last_runs,
     with_pass_rates,
@@ -32,8 +35,7 @@ from evals_app.runs.release import Candidate, SuiteRelease, never_run, releases_
 MAX_SUITES = 100
 TREND_RUNS = 10
 SUITE_TREND_RUNS = 20
-MIN_CHART = 5  # runs; fewer are a line of words
-MIN_SPARKLINE = 5  # fewer points are not a line
+MIN_CHART = 5  # runs; fewer are words and a small line
 TREND_SUITES = 5  # more lines cannot be distinguished
 
 
@@ -77,6 +79,13 @@ def _runs_with_edits(points: Sequence[TrendPoint]) -> frozenset[int]:
     )
 
 
+def _sparkline(points: Sequence[TrendPoint]) -> SafeString | str:
+    """Return the pass rates of runs as a small line, the oldest first."""
+    edited = _runs_with_edits(points)
+    breaks = [place for place, point in enumerate(points) if point.run.pk in edited]
+    return sparkline([point.rate or 0.0 for point in points], breaks=breaks)
+
+
 @dataclass(frozen=True, slots=True)
 class SuiteLine:
     """A suite with its last whole runs, the newest last, and whether it may be shipped.
@@ -118,11 +127,7 @@ class SuiteLine:
     def sparkline(self) -> SafeString | str:
         """The pass rates of its runs as a small line, and in words for screen readers."""
         shown = [p for p in self.points if p.rate is not None and not self.differs(p)]
-        if len(shown) < MIN_SPARKLINE:
-            return ""
-        edited = _runs_with_edits(shown)
-        breaks = [place for place, point in enumerate(shown) if point.run.pk in edited]
-        return sparkline([point.rate or 0.0 for point in shown], breaks=breaks)
+        return _sparkline(shown)
 
     @property
     def edited_runs(self) -> frozenset[int]:
@@ -144,7 +149,7 @@ class Trend:
 
     heads: Sequence[str]
     rows: Sequence[tuple[SuiteLine, Sequence[tuple[TrendPoint | None, bool]]]]
-    chart: Chart
+    chart: Chart | None  # None for a few runs
 
     @property
     def has_other_methods(self) -> bool:
@@ -252,7 +257,8 @@ def trend_of(suites: Sequence[SuiteLine]) -> Trend | None:
         )
         for line in lines
     ]
-    return Trend(_heads(places), rows, _chart(lines, places=places))
+    chart = _chart(lines, places=places) if places >= MIN_CHART else None
+    return Trend(_heads(places), rows, chart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,13 +266,24 @@ class SuiteTrend:
     """The last whole runs of a suite, the newest first; `chart` begins with the oldest.
 
     `left_out` counts those that compared texts in another way than the last one; `changes` has by run
-    what changed since the one before, over the cases that both have unchanged.
+    what changed since the one before, over the cases that both have unchanged. `same` has by run how
+    many passed of the cases that are the same in all of them; it is empty if all cases are.
     """
 
     points: Sequence[TrendPoint]
     left_out: int
     changes: Mapping[int, ChangedCases]
-    chart: Chart | None
+    same: Mapping[int, PassedOf]
+
+    @property
+    def chart(self) -> Chart | None:
+        """The runs as lines, with a mark where cases were edited, added or removed; None for a few."""
+        return _suite_chart(self) if len(self.points) >= MIN_CHART else None
+
+    @property
+    def sparkline(self) -> SafeString | str:
+        """The pass rates as a small line."""
+        return _sparkline([point for point in self.points[::-1] if point.rate is not None])
 
     @property
     def shares(self) -> str:
@@ -275,7 +292,22 @@ class SuiteTrend:
 
     @property
     def has_edits(self) -> bool:
-        return any(changes.edits for changes in self.changes.values())
+        return bool(self.same)
+
+    @property
+    def same_count(self) -> int:
+        """How many cases are the same in all of the runs."""
+        return next((counts.of for counts in self.same.values()), 0)
+
+    def same_text(self, run: int) -> str:
+        """Return the share that passed of the cases that are the same in all runs; it may be empty."""
+        counts = self.same.get(run)
+        return share_text(*counts) if counts and counts.of else ""
+
+    @property
+    def same_shares(self) -> str:
+        """The shares of the cases that are the same in all runs, the oldest first."""
+        return ", ".join(self.same_text(point.run.pk) for point in reversed(self.points))
 
 
 def suite_trend(suite: Suite) -> SuiteTrend | None:
@@ -285,28 +317,36 @@ def suite_trend(suite: Suite) -> SuiteTrend | None:
     points = [point for point in last if not point.differs_from(last[0])]
     if not points:
         return None
-    oldest_first = points[::-1]
-    pairs = [(before.run, point.run) for before, point in pairwise(oldest_first)]
-    changes = case_changes(pairs)
-    has_chart = len(points) >= MIN_CHART
-    chart = _suite_chart(oldest_first, changes) if has_chart else None
-    return SuiteTrend(points, len(last) - len(points), changes, chart)
+    oldest_first = [point.run for point in points[::-1]]
+    changes = case_changes(pairwise(oldest_first))
+    has_edits = any(changed.edits for changed in changes.values())
+    same = same_cases(oldest_first) if has_edits else {}
+    return SuiteTrend(points, len(last) - len(points), changes, same)
 
 
-def _suite_chart(points: Sequence[TrendPoint], changes: Mapping[int, ChangedCases]) -> Chart:
-    """Draw the runs, the oldest first, with a mark where cases were edited, added or removed."""
-    edits = [changes[point.run.pk].edits if point.run.pk in changes else "" for point in points]
+def _suite_chart(trend: SuiteTrend) -> Chart:
+    points = trend.points[::-1]
+    edits = [trend.changes[pk].edits if pk in trend.changes else "" for pk in map(_key, points)]
+    series = [
+        Series("Cases passed", [_in_percent(point.rate) for point in points]),
+        Series("Score", [_in_percent(point.run.score) for point in points]),
+    ]
+    if count := trend.same_count:
+        shares = [_in_percent(trend.same[pk].passed / count) for pk in map(_key, points)]
+        series.insert(1, Series(f"Passed of the {plural(count, 'case')} in all of them", shares))
     return line_chart(
         [f"run {point.run.pk}" for point in points],
-        [
-            Series("Cases passed", [_in_percent(point.rate) for point in points]),
-            Series("Score", [_in_percent(point.run.score) for point in points]),
-        ],
+        series,
         y="%",
         is_percent=True,
         marks={place: words for place, words in enumerate(edits) if words},
         marked="other cases than in the run before",
     )
+
+
+def _key(point: TrendPoint) -> int:
+    key: int = point.run.pk
+    return key
 
 
 def _in_percent(share: float | None) -> float | None:

@@ -391,6 +391,7 @@ def _run_line(run: Any, suite: Any, trend: SuiteTrend | None) -> dict[str, Any]:
         "sign": SIGNS[run_state(run)],
         "rate": share_with_people(vars(run), run.reviewed) if run.verdict else "",
         "changes": trend.changes.get(run.pk) if trend else None,
+        "same": trend.same_text(run.pk) if trend else "",
         "is_baseline": run.pk == suite.baseline_id,
         "compare_url": f"{compare}?run={first}&run={second}" if is_comparable else "",
     }

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 
-from evals_app.models import Run, Suite
+from evals_app.engine.record.trial import Verdict
+from evals_app.models import CaseResult, Run, Suite
 from evals_app.reports.answers.run_json import CASES_DIGEST
 from evals_app.reports.words.changes import ChangedCases, changes_between
 from evals_app.reports.words.shares import CASE_COUNTS
@@ -98,3 +99,40 @@ def case_changes(pairs: Iterable[tuple[Run, Run]]) -> dict[int, ChangedCases]:
         changes |= {key: changes_between(outcomes[key[0]], outcomes[key[2]]) for key in some}
     _known.keep(changes)
     return {head: known for (_, _, head, _), known in changes.items()}
+
+
+class PassedOf(NamedTuple):
+    """How many of some cases passed."""
+
+    passed: int
+    of: int
+
+
+_same_known: Remembered[tuple[tuple[int, datetime | None], ...], dict[int, PassedOf]] = Remembered(
+    1000
+)
+
+
+def same_cases(runs: Sequence[Run]) -> dict[int, PassedOf]:
+    """Return by run how many passed of the cases that are the same in all of these runs.
+
+    They have the same content, whatever they are called, and passed or failed in each run; a content
+    that a run has twice is left out.
+    """
+    key = tuple((run.pk, run.finished_at) for run in runs)
+    if (known := _same_known.of([key]).get(key)) is not None:
+        return known
+    rows = CaseResult.objects.filter(
+        run__in=[run.pk for run in runs], verdict__in=(Verdict.PASSED, Verdict.FAILED)
+    ).order_by()
+    contents = rows.exclude(digest="").values("digest")
+    once_in_each = {"rows": len(runs), "runs": len(runs)}
+    common = contents.annotate(rows=Count("pk"), runs=Count("run", distinct=True)).filter(
+        **once_in_each
+    )
+    passed = Count("pk", filter=Q(verdict=Verdict.PASSED))
+    counts = rows.filter(digest__in=common.values("digest")).values_list("run")
+    found = {pk: PassedOf(*both) for pk, *both in counts.annotate(passed=passed, of=Count("pk"))}
+    same = {run.pk: found.get(run.pk, PassedOf(0, 0)) for run in runs}
+    _same_known.keep({key: same})
+    return same

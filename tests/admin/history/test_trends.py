@@ -31,6 +31,7 @@ def test_the_trend_of_a_suite_has_pass_rate_and_score_of_its_last_whole_runs() -
     chart = json.loads(trend.chart.data)
     assert (chart["labels"][-1], len(chart["labels"])) == (f"run {last.pk}", SUITE_TREND_RUNS)
     rates, scores = (line["data"] for line in chart["datasets"])
+    assert not trend.has_edits
     assert rates[-2:] == [100.0, 0.0]
     assert scores[-1] == round(100 * last.score, 1) if last.score is not None else None
 
@@ -102,6 +103,54 @@ def test_a_few_runs_are_words_and_five_a_chart_that_marks_edits() -> None:
     assert changes == ["same as before"] * 4  # the share rose, the cases in both runs did not
 
 
+def with_contents(*runs: dict[str, tuple[str, str]]) -> list[int]:
+    """Write runs; each has by the name of a case its verdict and its content."""
+    numbers = []
+    for cases in runs:
+        run = make_run({name: [verdict] for name, (verdict, _) in cases.items()})
+        for name, (_, content) in cases.items():
+            CaseResult.objects.filter(run=run, name=name).update(digest=content)
+        numbers.append(run.pk)
+    return numbers
+
+
+def test_the_share_of_the_cases_that_are_the_same_in_all_runs_stands_beside_the_plain_one(
+    admin_client: Client,
+) -> None:
+    suite = make_suite()
+    kept = {"a": ("passed", "A"), "renamed": ("failed", "B")}
+    runs = with_contents(
+        {"a": ("passed", "A"), "b": ("passed", "B"), "removed": ("failed", "C")},
+        kept | {"new": ("passed", "D"), "not decided": ("errored", "E")},
+        kept | {"new": ("passed", "edited"), "not decided": ("passed", "E")},
+    )
+
+    trend = suite_trend(suite)
+    page = admin_client.get(f"/admin/evals_app/suite/{suite.pk}/results/").content.decode()
+
+    assert trend is not None
+    assert trend.chart is None
+    assert trend.same_count == 2
+    shares = [trend.same_text(pk).replace("\u00a0", " ") for pk in runs]
+    assert shares == ["100 % (2 of 2)", "50 % (1 of 2)", "50 % (1 of 2)"]
+    assert trend.same_shares in page
+    assert page.count("of the same cases") == len(runs)
+    assert "sparkline" in page
+
+    runs += with_contents(kept, kept)
+    trend = suite_trend(suite)
+    assert trend is not None
+    assert trend.chart is not None
+    _, same, _, _ = json.loads(trend.chart.data)["datasets"]
+    assert same["label"] == "Passed of the 2 cases in all of them"
+    assert same["data"] == [100.0, 50.0, 50.0, 50.0, 50.0]
+
+    with_contents({"other": ("passed", "F")})
+    trend = suite_trend(suite)
+    assert trend is not None
+    assert (trend.has_edits, trend.same_count, trend.same_text(runs[0])) == (True, 0, "")
+
+
 def test_the_page_of_a_suite_shows_its_trend_to_those_who_may_see_runs(
     admin_client: Client,
 ) -> None:
@@ -145,6 +194,7 @@ def test_the_page_of_an_agent_has_its_suites_with_their_trends(admin_client: Cli
     without = client_who_may("view_agent", "view_suite").get(url).context
 
     assert [line.name for line in context["suites"]] == ["Deliveries", "Refunds"]
+    assert context["trend"].chart is None
     ((line, _),) = context["trend"].rows
     assert (line.id, line.changes.in_words) == (suite.pk, "1 worse")
     assert other.pk != suite.pk
