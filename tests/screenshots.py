@@ -145,11 +145,12 @@ def _data(page: Page, camera: Camera) -> None:
 
 
 def _agent(page: Page, camera: Camera) -> None:
-    guide.begin_the_agent(page)
+    guide.add_the_agent(page)
     camera.take("agent-starts", page)
+    guide.begin_the_agent(page)
     guide.write_the_rules(page)
     guide.choose_the_tools(page)
-    guide.save(page, "**/agent/")
+    guide.save(page, "**/agent/*/change/")
     guide.open_agent(page)
     page.locator(".ew-rule-row summary").first.click()
     camera.take("agent-rules", page.locator("[data-formset]", has=page.locator(".ew-rule-row")))
@@ -198,7 +199,7 @@ def _results(page: Page, camera: Camera) -> None:
     page.emulate_media(color_scheme="light")
 
     guide.correct_the_agent(page)
-    guide.save(page, "**/agent/")
+    guide.save(page, "**/agent/*/change/")
     guide.open_suite(page)
     guide.ask_to_run(page)
     guide.run_the_suite(page)

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def test_only_what_the_chosen_kind_of_agent_needs_is_asked_for(visit: Visit) -> None:
-    page = visit("evals_app_agent_add")
+    page = visit("evals_app_agent_add", query="?start=form")
     kind = page.get_by_label("Type*", exact=True)
     shown = {
         "model": ["Temperature", "System prompt", "Own tools", "Max tool-call rounds per turn"],
@@ -36,7 +36,7 @@ def test_only_what_the_chosen_kind_of_agent_needs_is_asked_for(visit: Visit) -> 
     page.get_by_label("Then answer").fill("Hello")
     page.get_by_label("entity.get").check()
     page.get_by_role("button", name="Save and continue editing").click()
-    page.wait_for_url("**/evals_app/agent/*/change/")
+    page.wait_for_url("**/evals_app/agent/*/change/**")
     agent = Agent.objects.get()
     assert (agent.slug, agent.tools) == ("my-bot", ["entity.get"])
     assert agent.connection["rules"] == [{"reply": "Hello"}]
@@ -51,7 +51,7 @@ def test_only_what_the_chosen_kind_of_agent_needs_is_asked_for(visit: Visit) -> 
 
 def test_the_slug_of_a_begun_agent_follows_its_name_until_it_is_edited(visit: Visit) -> None:
     page = visit("evals_app_agent_add")
-    page.get_by_role("link", name="Scripted").click()
+    page.get_by_role("link", name="I just want to try").press("Enter")
     name, slug = page.get_by_label("Name*").first, page.get_by_label("Slug")
     expect(slug).to_have_value("order-bot")
 
@@ -63,13 +63,13 @@ def test_the_slug_of_a_begun_agent_follows_its_name_until_it_is_edited(visit: Vi
     name.press_sequentially(" 2")
 
     page.get_by_role("button", name="Save", exact=True).click()
-    page.wait_for_url("**/evals_app/agent/")
+    page.wait_for_url("**/evals_app/agent/*/change/**")
     agent = Agent.objects.get()
     assert (agent.name, agent.slug) == ("Parcel bot 2", "mine")
 
 
 def test_a_scripted_agent_is_written_without_yaml_and_talked_to(visit: Visit) -> None:
-    page = visit("evals_app_agent_add")
+    page = visit("evals_app_agent_add", query="?start=form")
     page.get_by_label("Name*").first.press_sequentially("Order bot")
     page.get_by_label("Type*", exact=True).select_option("scripted")
 
@@ -101,7 +101,7 @@ def test_a_scripted_agent_is_written_without_yaml_and_talked_to(visit: Visit) ->
     page.keyboard.type(".")
 
     page.get_by_role("button", name="Save and continue editing").click()
-    page.wait_for_url("**/evals_app/agent/*/change/")
+    page.wait_for_url("**/evals_app/agent/*/change/**")
     agent = Agent.objects.get()
     assert [rule.get("when") for rule in agent.connection["rules"]] == ["order 7", None]
 

@@ -47,6 +47,7 @@ def worker(child_environment: dict[str, str]) -> Iterator[None]:
 
 
 def write_the_agent(page: Page) -> None:
+    steps.add_the_agent(page)
     steps.begin_the_agent(page)
     steps.write_the_rules(page)
     steps.choose_the_tools(page)
@@ -55,7 +56,7 @@ def write_the_agent(page: Page) -> None:
     expect(page.get_by_role("link", name="entity.get")).to_be_visible()  # an error, as a link
     expect(field(page, "Tool").first).to_be_focused()
     page.get_by_role("checkbox", name="entity.get").check()
-    save(page, "**/agent/")
+    save(page, "**/agent/*/change/")
 
 
 def write_six_cases(page: Page) -> None:

@@ -75,10 +75,13 @@ def write_the_data(page: Page) -> None:
     paste(field(page.get_by_role("table"), "number"), ORDERS)
 
 
-def begin_the_agent(page: Page) -> None:
+def add_the_agent(page: Page) -> None:
     go_to(page, "Agents")
     page.get_by_role("link", name="Add the first agent").click()
-    page.get_by_role("link", name="Scripted").click()
+
+
+def begin_the_agent(page: Page) -> None:
+    page.get_by_role("link", name="I just want to try").click()
     page.get_by_label("Name*").fill("Shop bot")
 
 

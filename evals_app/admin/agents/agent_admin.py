@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.safestring import SafeString
 from pydantic import ValidationError
@@ -22,13 +22,14 @@ from evals_app.admin.agents.agent_rules import RULE_ROWS, RuleRow
 from evals_app.admin.agents.agent_tools import TOOL_ROWS, ToolRow
 from evals_app.admin.agents.copies import copy_agent
 from evals_app.admin.agents.playground import TALKING
-from evals_app.admin.agents.starting_cards import cards, starting_values
+from evals_app.admin.agents.starting_cards import asks_first, start_page, starting_values
 from evals_app.admin.agents.topics_page import SEEING_TOPICS
 from evals_app.admin.history.suite_rows import suite_rows
 from evals_app.admin.history.trends import MAX_SUITES, suites_of, trend_of
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.lines import TextLines
 from evals_app.admin.kit.model_choices import ModelInput
+from evals_app.admin.kit.pages import page_context
 from evals_app.admin.kit.permissions import requires
 from evals_app.admin.kit.spec_form import SpecForm, explain_errors, field_of
 from evals_app.admin.starting.run_suites import RUNNING_SUITES, run_suites_url
@@ -306,6 +307,17 @@ class AgentAdmin(Duplicating, Editor):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return starting_values(request) or super().get_changeform_initial_data(request)
 
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if asks_first(request) and self.has_add_permission(request):
+            return start_page(request, page_context(request, Agent))
+        return super().add_view(request, form_url, extra_context)
+
+    def response_post_save_add(self, request: HttpRequest, obj: Agent) -> HttpResponseRedirect:
+        """Continue with the agent: talk to it, or make its first suite."""
+        return redirect("admin:evals_app_agent_change", obj.pk)
+
     has_talk_permission = requires(*TALKING)
     has_suites_permission = requires(*RUNNING_SUITES)
 
@@ -323,7 +335,7 @@ class AgentAdmin(Duplicating, Editor):
         agent = get_object_or_404(Agent, pk=object_id)
         suites = Suite.objects.current().filter(agent=agent)
         if not suites.exists():
-            messages.warning(request, "No suite tests this agent.")
+            messages.warning(request, "No suite tests this agent yet. Make one below.")
             return redirect("admin:evals_app_agent_change", agent.pk)
         return redirect(run_suites_url(suites))
 
@@ -342,11 +354,10 @@ class AgentAdmin(Duplicating, Editor):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         agent = context.get("original")
-        if agent is None:
-            context["cards"] = cards(request)
         if agent is not None and request.user.has_perms(_RESULTS):
             suites = suites_of(agent)
             context |= {
+                "shows_suites": True,
                 "suites": suites,
                 "suite_rows": suite_rows(request, suites),
                 "trend": trend_of(suites),

@@ -1,9 +1,10 @@
-"""Starting points for a new agent: cards above the page that adds one."""
+"""What a new agent may begin with: the page before its form asks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 
 START = "start"  # the parameter of the address
@@ -12,7 +13,7 @@ DRAFT = "agent-from-address"  # key of the session
 
 @dataclass(frozen=True, slots=True)
 class StartingPoint:
-    """A card, and what it fills in."""
+    """An answer to "What is your agent?", and what it fills in."""
 
     title: str
     text: str
@@ -35,8 +36,8 @@ _ORDER_TOOL = {
 }
 STARTING_POINTS: Mapping[str, StartingPoint] = {
     "model": StartingPoint(
-        "A model with tools",
-        "A prompt, a model, and tools with canned answers that you can replace.",
+        "A model with a prompt",
+        "You write the instructions here, and choose a model and its tools.",
         "psychology",
         {
             "name": "Order assistant",
@@ -47,9 +48,9 @@ STARTING_POINTS: Mapping[str, StartingPoint] = {
         },
     ),
     "scripted": StartingPoint(
-        "Scripted, to try the product",
-        "Rules that answer without a model: it costs nothing and needs no key.",
-        "rule",
+        "I just want to try",
+        "An order desk that answers by rules. It costs nothing and needs no key.",
+        "science",
         {
             "name": "Order bot",
             "driver": "scripted",
@@ -75,22 +76,22 @@ def starting_values(request: HttpRequest) -> dict[str, object]:
     return dict(STARTING_POINTS[chosen].initial) if chosen in STARTING_POINTS else {}
 
 
-def cards(request: HttpRequest) -> list[dict[str, object]]:
-    """Return the cards with their addresses."""
+def asks_first(request: HttpRequest) -> bool:
+    """Whether someone opens the form of a new agent without having said what it is."""
+    return request.method == "GET" and not request.GET
+
+
+def start_page(request: HttpRequest, context: dict[str, object]) -> HttpResponse:
+    """Ask what the new agent is."""
     add = reverse("admin:evals_app_agent_add")
-    chosen = request.GET.get(START)
-    points = [
-        {"point": point, "url": f"{add}?{START}={name}", "is_chosen": name == chosen}
-        for name, point in STARTING_POINTS.items()
-    ]
     address = StartingPoint(
-        "My agent has an address",
-        "Paste a curl command, choose where the answer is in the reply, and test it.",
-        "http",
+        "It has a web address",
+        "Your own agent runs elsewhere. Evalwell sends it what a customer says, and reads the reply.",
+        "language",
     )
-    url = reverse("admin:evals_app_agent_address")
-    return [
-        points[0],
-        {"point": address, "url": url, "is_chosen": chosen == "address"},
-        *points[1:],
+    points = [
+        (address, reverse("admin:evals_app_agent_address")),
+        *((point, f"{add}?{START}={name}") for name, point in STARTING_POINTS.items()),
     ]
+    context |= {"title": "What is your agent?", "points": points, "form_url": f"{add}?{START}=form"}
+    return render(request, "admin/evals_app/agents/start.html", context)

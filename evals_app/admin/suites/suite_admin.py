@@ -190,6 +190,9 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
             return super().response_add(request, obj, post_url_continue)
         # The next step is its first case, not the list of suites.
         messages.success(request, self._welcome(obj))
+        if "agent" in request.GET and request.user.has_perm("evals_app.add_case"):
+            # From the page of its agent, people go on with its first case.
+            return redirect(f"{reverse('admin:evals_app_case_add')}?{urlencode({'suite': obj.pk})}")
         return redirect("admin:evals_app_suite_cases", obj.pk)
 
     def _welcome(self, suite: Suite) -> SafeString:

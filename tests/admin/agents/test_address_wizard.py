@@ -376,9 +376,11 @@ def test_a_model_needs_only_its_name(admin_client: Client) -> None:
     assert Agent.objects.get().tool_names == ["orders.find"]
 
 
-def test_every_starting_point_is_offered(admin_client: Client) -> None:
-    page = open_page(admin_client, ADD)
+def test_a_new_agent_begins_with_what_it_is(admin_client: Client) -> None:
+    page = admin_client.get(ADD).content.decode()
 
-    for name in STARTING_POINTS:
-        assert f"?start={name}" in page.html
-    assert reverse("admin:evals_app_agent_address") in page.html
+    for name in (*STARTING_POINTS, "form"):
+        assert f"?start={name}" in page
+    assert reverse("admin:evals_app_agent_address") in page
+    assert 'name="slug"' not in page
+    assert 'name="slug"' in open_page(admin_client, f"{ADD}?start=form").html

@@ -12,9 +12,10 @@ from evals_app.engine.basics.permits import OUR_COMMAND, OUR_MODULE
 from evals_app.engine.record.trial import ToolCall
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.library.saving import save_agent
-from evals_app.models import Agent
+from evals_app.models import Agent, Suite
 from tests.engine.permitting import permitting
 from tests.page_form import PageForm, open_page
+from tests.runs.suites import make_agent
 
 pytestmark = pytest.mark.django_db
 
@@ -249,7 +250,7 @@ def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Clie
 def test_an_agent_is_written_from_nothing(
     admin_client: Client, typed: dict[str, Any], keys: dict[str, Any]
 ) -> None:
-    saved = open_page(admin_client, f"{LIST}add/").post(name="New", slug="new", **typed)
+    saved = open_page(admin_client, f"{LIST}add/?start=form").post(name="New", slug="new", **typed)
 
     assert saved.is_saved, saved.problems
     spec = Agent.objects.get().to_spec().model_dump(mode="json", exclude_defaults=True)
@@ -386,7 +387,7 @@ RULES = [
 def test_a_rule_is_written_in_fields(
     admin_client: Client, typed: dict[str, Any], rule: dict[str, Any]
 ) -> None:
-    page = open_page(admin_client, f"{LIST}add/")
+    page = open_page(admin_client, f"{LIST}add/?start=form")
     add_rule(page, **typed)
 
     saved = page.post(name="New", slug="new", driver="scripted")
@@ -401,7 +402,7 @@ def test_a_rule_is_written_in_fields(
 
 
 def test_a_rule_calls_tools_with_typed_arguments(admin_client: Client) -> None:
-    page = open_page(admin_client, f"{LIST}add/")
+    page = open_page(admin_client, f"{LIST}add/?start=form")
     rule = add_rule(page, **RULE)
     call = page.row(
         f"{rule}-calls",
@@ -516,7 +517,7 @@ def test_what_fields_cannot_express_stays_yaml(
 def test_a_wrong_rule_is_refused_at_its_field(
     admin_client: Client, typed: dict[str, Any], place: str, word: str
 ) -> None:
-    page = open_page(admin_client, f"{LIST}add/")
+    page = open_page(admin_client, f"{LIST}add/?start=form")
     add_rule(page, **RULE | typed)
 
     refused = page.post(name="New", slug="new", driver="scripted")
@@ -544,7 +545,7 @@ def test_a_wrong_rule_is_refused_at_its_field(
 def test_a_wrong_call_is_refused_at_its_field(
     admin_client: Client, calls: dict[str, Any], place: str
 ) -> None:
-    page = open_page(admin_client, f"{LIST}add/")
+    page = open_page(admin_client, f"{LIST}add/?start=form")
     page.row(f"{add_rule(page, **RULE)}-calls", **calls)
 
     refused = page.post(name="New", slug="new", driver="scripted", tools=["entity.get"])
@@ -600,7 +601,7 @@ def test_the_page_says_what_the_operator_permits(admin_client: Client) -> None:
         commands=("my-agent",),
         mcp_servers={"files": "mcp-files"},
     ):
-        text = open_page(admin_client, f"{LIST}add/").text
+        text = open_page(admin_client, f"{LIST}add/?start=form").text
 
     for name in ("agent:8000", "PROVIDER_MY_KEY", "my_agents", "my-agent", "files"):
         assert f" {name}" in text
@@ -639,3 +640,22 @@ def test_readers_see_rules_and_tools_but_cannot_change_them(client: Client) -> N
     assert "Message matches" in page.text
     assert "orders.find" in page.text
     assert not any(name.startswith(("rules-", "own_tools-")) for name in page.fields)
+
+
+def test_an_agent_without_suites_leads_to_the_first_case_of_its_first_one(
+    admin_client: Client,
+) -> None:
+    agent = make_agent("desk", name="Desk")
+    url = f"/admin/evals_app/suite/add/?agent={agent.pk}"
+    page = open_page(admin_client, f"{LIST}{agent.pk}/change/")
+    assert "No suite tests this agent yet." in page.text
+    assert url in page.html
+
+    form = open_page(admin_client, url)
+    form.post(name="Questions", slug="questions")
+
+    suite = Suite.objects.get()
+    assert suite.agent == agent
+    response = admin_client.post(url, form.fields | {"name": ["Two"], "slug": ["two"]})
+    two = Suite.objects.get(slug="two")
+    assert response.headers["Location"] == f"/admin/evals_app/case/add/?suite={two.pk}"
