@@ -15,8 +15,9 @@ from django.utils.safestring import SafeString
 from evals_app.admin.comparing.side_by_side import comparison_url, read_number
 from evals_app.admin.kit.presentation import SIGNS, badge, plural
 from evals_app.admin.starting.run_dialog import models_url
+from evals_app.admin.starting.run_suites import RUNNING_SUITES, run_suites_url
 from evals_app.library.importing.rights import Rights
-from evals_app.models import Execution
+from evals_app.models import Execution, Run, Suite
 from evals_app.reports.answers.compared_cases import HeadCases
 from evals_app.reports.answers.comparison import VERDICTS, finding
 from evals_app.reports.answers.model_comparison import (
@@ -151,11 +152,15 @@ def models_page(request: HttpRequest, wanted: Wanted) -> dict[str, object]:
         "started_at": runs[0].row["created_at"],
         "lines": [_suite_line(request, row, names) for row in comparison.rows],
     }
-    return context if is_open else context | _results(request, comparison, names, wanted)
+    return context if is_open else context | _results(request, comparison, names, wanted, runs)
 
 
 def _results(
-    request: HttpRequest, comparison: ModelComparison, names: Sequence[str], wanted: Wanted
+    request: HttpRequest,
+    comparison: ModelComparison,
+    names: Sequence[str],
+    wanted: Wanted,
+    runs: Sequence[TableRun],
 ) -> dict[str, object]:
     shows_labels = Rights.of(request.user).may_see_everything()
     missed = comparison.missed if shows_labels else ()
@@ -170,6 +175,7 @@ def _results(
         "missed": [_missed_line(point, names) for point in missed[:SHOWN_MISSED]],
         "more_missed": [_missed_line(point, names) for point in missed[SHOWN_MISSED:]],
         "report_urls": _report_urls(request, wanted),
+        "add_url": _add_url(request, comparison, runs),
     }
 
 
@@ -374,6 +380,17 @@ def _total_line(row: TotalRow, names: Sequence[str]) -> TotalLine:
 def _missed_line(point: MissedPoint, names: Sequence[str]) -> MissedLine:
     texts = map(missed_text, point.counts)
     return MissedLine(point_label(point), tuple(zip(names, texts, strict=True)))
+
+
+def _add_url(request: HttpRequest, comparison: ModelComparison, runs: Sequence[TableRun]) -> str:
+    """Return the page that starts the same suites once more; empty if the runs have no common table."""
+    groups = {run.row["group"] for run in runs}
+    if len(groups) != 1 or None in groups or not request.user.has_perms(RUNNING_SUITES):
+        return ""
+    suites = Suite.objects.current().filter(slug__in=[row.slug for row in comparison.rows])
+    overrides = Run.objects.values_list("overrides", flat=True).get(pk=runs[0].row["id"])
+    trials = {"trials": overrides["trials"]} if "trials" in overrides else {}
+    return run_suites_url(suites, group=groups.pop(), **trials)
 
 
 _TITLES = {

@@ -91,11 +91,12 @@ def problem_answer(request: HttpRequest, problem: str, *, ask: Sequence[str] = (
 
 
 def try_start_runs(
-    request: HttpRequest, suites: Sequence[Suite], form: RunChoices
+    request: HttpRequest, suites: Sequence[Suite], form: RunChoices, *, group: UUID | None = None
 ) -> Sequence[Run]:
-    """Start all chosen runs, or none and show the person why."""
+    """Start all chosen runs, or none and show the person why; with a `group` they join its table."""
+    chosen = {"variants": form.variants(), "group": group, **form.how()}
     try:
-        return start_runs(suites, variants=form.variants(), by=_person(request), **form.how())
+        return start_runs(suites, by=_person(request), **chosen)
     except CannotStartError as error:
         _explain(request, error)
         return []
@@ -103,10 +104,10 @@ def try_start_runs(
 
 def runs_url(runs: Sequence[Run]) -> str:
     """Return the URL of the page of a run, of the table of a group, or of the list of several runs."""
-    if len(runs) == 1:
-        return run_url(runs[0])
     if group := runs[0].group:
         return models_url(group)
+    if len(runs) == 1:
+        return run_url(runs[0])
     url = reverse("admin:evals_app_run_changelist")
     slugs = {run.suite_slug for run in runs}
     return f"{url}?{urlencode({'suite_slug': slugs.pop()})}" if len(slugs) == 1 else url

@@ -22,8 +22,9 @@ from evals_app.admin.starting.run_dialog import (
     size_answer,
     try_start_runs,
 )
-from evals_app.models import Suite
+from evals_app.models import Run, Suite
 from evals_app.reports.answers.forecasts import NO_CASE
+from evals_app.reports.answers.model_comparison import MAX_RUNS_IN_TABLE
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.starting.select import RunPart
 
@@ -40,6 +41,7 @@ class RunSuitesForm(RunChoices):
         label="Suites",
         error_messages={"required": "Choose at least one suite."},
     )
+    group = forms.UUIDField(required=False, widget=forms.HiddenInput())
     field_order = ("suites",)
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
@@ -55,16 +57,33 @@ class RunSuitesForm(RunChoices):
             raise forms.ValidationError(f"Choose at most {MAX_SUITES} suites.")
         return suites
 
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if not self.errors and (group := cleaned["group"]):
+            if not (cleaned.get("agents") or cleaned["models"]):
+                raise forms.ValidationError({"models": "Name the model to add, or an agent."})
+            joined = Run.objects.filter(group=group).count()
+            if not joined:
+                raise forms.ValidationError("The runs of this table were deleted.")
+            if joined + len(cleaned["suites"]) * len(self.variants()) > MAX_RUNS_IN_TABLE:
+                raise forms.ValidationError(f"A table has at most {MAX_RUNS_IN_TABLE:,} runs.")
+        return cleaned
+
+    def how(self) -> dict[str, Any]:
+        how = super().how()
+        how["all_trials"] |= self.cleaned_data["group"] is not None
+        return how
+
     def matching(self) -> list[Suite]:
         """Return the chosen suites that have a case which the filters match."""
         part = RunPart(cases=self.cleaned_data["cases"], tags=self.cleaned_data["tags"])
         return [suite for suite in self.cleaned_data["suites"] if part.has_case_of(suite)]
 
 
-def run_suites_url(suites: QuerySet[Suite]) -> str:
-    """Return the address of the page that runs these suites."""
+def run_suites_url(suites: QuerySet[Suite], **more: Any) -> str:
+    """Return the address of the page that runs these suites; `more` are other choices."""
     keys = suites.order_by("pk").values_list("pk", flat=True)[: MAX_SUITES + 1]
-    query = urlencode({"suites": list(keys)}, doseq=True)
+    query = urlencode({"suites": list(keys), **more}, doseq=True)
     return f"{reverse('admin:evals_app_suite_run_suites')}?{query}"
 
 
@@ -75,13 +94,14 @@ def run_suites(request: HttpRequest) -> HttpResponse:
     form = RunSuitesForm(request, posted, initial=_requested_choices(request))
     if form.is_valid():
         if suites := form.matching():
-            if runs := try_start_runs(request, suites, form):
+            group = form.cleaned_data["group"]
+            if runs := try_start_runs(request, suites, form, group=group):
                 messages.success(request, f"{plural(len(runs), 'run')} started.")
                 return redirect(runs_url(runs))
         else:
             messages.error(request, "Nothing was started: no case matches.")
     context = page_context(request, Suite) | {
-        "title": "Run suites",
+        "title": "Add a model" if form["group"].value() else "Run suites",
         "form": form,
         "size_url": reverse("admin:evals_app_suite_suites_size"),
     }
@@ -111,7 +131,12 @@ def run_size(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _requested_choices(request: HttpRequest) -> dict[str, Any]:
-    """Return the choices in an address: suites by key, or all, and tags."""
-    keys = request.GET.getlist("suites")
+    """Return the choices in an address: suites by key, or all, tags, and the table to join."""
+    given = request.GET
     every = Suite.objects.current().values_list("pk", flat=True)
-    return {"suites": keys or list(every), "tags": request.GET.getlist("tags")}
+    return {
+        "suites": given.getlist("suites") or list(every),
+        "tags": given.getlist("tags"),
+        "trials": given.get("trials"),
+        "group": given.get("group"),
+    }

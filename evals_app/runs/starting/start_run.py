@@ -90,11 +90,16 @@ def _overrides(
 
 
 def start_runs(
-    suites: Sequence[Suite], *, variants: Sequence[Variant] = (Variant(),), **how: Any
+    suites: Sequence[Suite],
+    *,
+    variants: Sequence[Variant] = (Variant(),),
+    group: UUID | None = None,
+    **how: Any,
 ) -> list[Run]:
     """Start a run of each suite in each variant, or none at all; the rest is as for `start_run`.
 
-    Several runs belong to one group. Several variants are compared, so all of their trials run.
+    Several runs belong to one group: a new one, or `group`, whose runs they are compared with.
+    Several variants are compared, so all of their trials run.
 
     Raises:
         CannotStartError: with what keeps each of them from running.
@@ -102,8 +107,8 @@ def start_runs(
     runs: list[Run] = []
     problems: dict[str, None] = {}
     without_judge: dict[Suite, None] = {}
-    how |= {"all_trials": True} if len(variants) > 1 else {}
-    how |= {"group": uuid4()} if len(suites) * len(variants) > 1 else {}
+    how |= {"all_trials": True} if group or len(variants) > 1 else {}
+    how["group"] = group or (uuid4() if len(suites) * len(variants) > 1 else None)
     with transaction.atomic():
         for suite, variant in product(suites, variants):
             try:

@@ -10,8 +10,9 @@ from django.urls import reverse
 from evals_app.admin.comparing import models_page
 from evals_app.admin.starting.run_dialog import models_url
 from evals_app.models import Execution, Run
-from tests.authored import client_who_may
+from tests.authored import a_case, client_who_may, write_suite
 from tests.makers import end_run, make_execution, make_grade, make_run, make_suite
+from tests.runs.suites import make_agent
 
 pytestmark = pytest.mark.django_db
 
@@ -217,3 +218,32 @@ def test_a_file_is_sent_in_each_kind_that_a_person_may_read(admin_client: Client
     refused = viewer.get(models_url(GROUP, name="run_models_report", kind="html"))
     assert refused.status_code == 403
     assert viewer.get(models_url(GROUP, name="run_models_report", kind="pdf")).status_code == 404
+
+
+def test_a_further_model_joins_the_table(admin_client: Client) -> None:
+    suite = write_suite([a_case()])
+    make_run({"Where is it": ["passed"] * 3}, suite=suite, group=GROUP, overrides={"trials": 3})
+    link = shown(admin_client).context["add_url"]
+    page = admin_client.get(link)
+    posted = {"suites": suite.pk, "group": GROUP, "trials": page.context["form"]["trials"].value()}
+
+    refused = admin_client.post(link, posted)
+    other = make_agent("other", rules=[{"reply": "hello"}])
+    url = admin_client.post(link, posted | {"agents": other.pk}).headers["Location"]
+
+    assert refused.context["form"].errors == {"models": ["Name the model to add, or an agent."]}
+    assert url == models_url(GROUP)
+    new = Run.objects.latest("pk")
+    assert (new.group, new.agent_slug, new.total) == (GROUP, "other", 3)
+    assert new.overrides["all_trials"]
+
+
+def test_only_runs_of_one_group_and_those_who_may_run_get_the_button(admin_client: Client) -> None:
+    first, *_ = two_suites()
+    alone = make_run({"A": ["passed"]})
+
+    for client, wanted in (
+        (admin_client, [first.pk, alone.pk]),
+        (client_who_may("view_run", "view_suite"), GROUP),
+    ):
+        assert not client.get(models_url(wanted)).context["add_url"]
