@@ -33,6 +33,14 @@ def verdict_span(tone: str, word: str) -> SafeString:
     return format_html('<span class="ew-verdict is-{}">{}</span>', tone, word)
 
 
+@register.simple_tag
+def verdict_dot(tone: str, word: str) -> SafeString:
+    """Return the mark of a verdict alone; screen readers read its word, and a pointer shows it."""
+    return format_html(
+        '<i class="ew-dot is-{}" role="img" aria-label="{}" title="{}"></i>', tone, word, word
+    )
+
+
 @register.simple_tag(name="dots")
 def dot_row(tones: Iterable[str], label: str) -> SafeString:
     """Return a row of marks, such as the trials of a case; `label` says the same in words."""

@@ -61,12 +61,13 @@ def test_from_a_failure_to_its_repair_and_a_rerun_by_keyboard(visit: Visit) -> N
     page.get_by_role("region", name="What went wrong").get_by_role("link", name="case 2").press(
         "Enter"
     )
-    expect(page.get_by_text("A check did not pass.")).to_be_visible()
+    expect(page.locator("#execution-verdict")).to_contain_text("bye")
     expect(page.locator(".bubble.is-user")).to_contain_text("bye")
     expect(page.locator(".bubble.is-agent")).to_contain_text("You said: bye")
     elsewhere(
         lambda: Assertion.objects.filter(turn__case__name="case 2").update(options={"value": "bye"})
     )
+    page.locator("summary", has_text="More").press("Enter")
     page.get_by_role("button", name="Re-run this case").press("Enter")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_focused()
@@ -112,6 +113,7 @@ def talk() -> Execution:
 def test_evidence_is_highlighted_and_the_judges_words_are_loaded(visit: Visit) -> None:
     page = visit("evals_app_execution_change", elsewhere(talk).pk)
 
+    page.locator(".check summary").first.press("Enter")
     page.get_by_role("button", name="on ITS way").press("Enter")
     expect(page.locator("mark.shown-quote")).to_have_text("on its way")
     expect(page.locator("#turn-2 mark.shown-quote")).to_be_in_viewport()
@@ -193,6 +195,7 @@ def test_a_long_conversation_is_folded_and_a_quote_opens_its_turn(visit: Visit) 
     page = visit("evals_app_execution_change", elsewhere(long).pk)
     assert page.locator("details.turn[open]").count() == 0
 
+    page.locator(".check summary").first.press("Enter")
     page.get_by_role("button", name="is on its way").press("Enter")
 
     expect(page.locator("#turn-150[open] mark.shown-quote")).to_be_in_viewport()

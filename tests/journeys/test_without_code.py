@@ -93,7 +93,10 @@ def read_why_and_fix(page: Page) -> None:
     page.wait_for_url("**/evals_app/execution/**")
     checks = page.get_by_text("entity.get was called once.")
     expect(checks).to_be_visible(timeout=steps.PATIENCE_MS)
-    expect(page.get_by_text("Failed", exact=True)).to_have_count(0)
+    before = page.locator(".review-before")
+    expect(before).to_contain_text("Before the edit")
+    expect(before).to_contain_text("does not contain")
+    expect(page.locator("#execution-verdict")).to_contain_text("Passed")
 
 
 def accept(page: Page, link: str) -> None:

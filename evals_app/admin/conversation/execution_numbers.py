@@ -13,6 +13,7 @@ from evals_app.reports.words.figures import UNKNOWN, count, duration, score_text
 # Without a judge the cost is the agent's.
 JUDGE_NUMBERS = frozenset({"Judge tokens", "Judge cost", "Agent cost"})
 UNKNOWNS = frozenset({UNKNOWN, "unknown"})
+NOTHING = frozenset({"$0", "0 prompt + 0 response"})
 
 _MINUS = "\u2212"  # as wide as a plus
 

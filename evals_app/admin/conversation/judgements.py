@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from evals_app.admin.kit.presentation import badge, first_words, plural
+from evals_app.admin.kit.presentation import first_words, mark, plural
 from evals_app.engine.statistics.agreement import Agreement
 from evals_app.engine.statistics.trust import ONLY_INFORMS
 from evals_app.models import GradeResult
@@ -190,7 +190,7 @@ def _item(item: Mapping[str, Any], known: Agreements, people: Mapping[int, Any])
     number = item["id"] if isinstance(item.get("id"), int) else 0
     return ItemLine(
         id=number,
-        badge=badge(state, word=_word(verdict)),
+        badge=mark(state, word=_word(verdict)),
         text=str(item.get("text") or ""),
         note=str(item.get("critique") or item.get("note") or ""),
         quote=quote_line(evidence)

@@ -16,6 +16,7 @@ from evals_app.admin.conversation.review_blocks import (
     subject_of,
 )
 from evals_app.admin.kit.pages import person, viewers_of
+from evals_app.admin.kit.presentation import SIGNS, headline
 from evals_app.engine.basics.errors import CannotError
 from evals_app.models import Execution, GradeResult, Review
 from evals_app.runs.reviews.reviewing import (
@@ -96,6 +97,8 @@ def _changed_blocks(
         "may_review": True,
         "block": block,
         "others": others,
+        "sign": SIGNS[fresh.verdict],
+        "headline": headline(fresh),
         **people_verdict(fresh),
     }
     return render(request, f"{_TEMPLATES}/reviewed.html", context)

@@ -8,9 +8,10 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from evals_app.admin.kit.presentation import CAUSES, badge, people_badge, verdict_state
+from evals_app.admin.kit.presentation import SIGNS, headline, mark, people_badge, verdict_state
 from evals_app.engine.verdicts.overruling import Consensus, Ruling, bullets, consensus, overrule
 from evals_app.models import Execution, GradeResult, Review
+from evals_app.reports.answers.decided import WITH_PEOPLE
 from evals_app.reports.words.figures import score_text
 from evals_app.runs.reviews.decisions import given_grade, ruling_of
 from evals_app.runs.reviews.reviewing import SCORES, can_be_right, may_withdraw, scale_of
@@ -21,7 +22,8 @@ class ReviewSubject:
     """The subject of a review: a grade, a bullet of its rubric, or the execution.
 
     `passed` is the verdict of the grade; on a `scale` people give a score, too. A subject that only
-    shows a number can be neither right nor wrong.
+    shows a number can be neither right nor wrong. A limit is arithmetic: no page asks whether it is
+    right.
     """
 
     name: str
@@ -30,6 +32,7 @@ class ReviewSubject:
     passed: bool | None = None
     scale: str = ""
     can_be_right: bool = True
+    is_limit: bool = False
     words: tuple[str, str] = ("It passes", "It fails")
 
     @property
@@ -76,6 +79,7 @@ def _subject_of_grade(grade: GradeResult) -> ReviewSubject:
         passed=grade.passed,
         scale=scale_of(grade),
         can_be_right=can_be_right(grade),
+        is_limit=grade.family == "limit",
     )
 
 
@@ -118,6 +122,8 @@ class ReviewBlock:
     def buttons(self) -> SafeString:
         """Return the buttons. Templates are too slow: a page may have a thousand of them."""
         subject = self.subject
+        if subject.is_limit:
+            return SafeString()
         item = "" if subject.item is None else subject.item
         buttons = []
         if self.has_bullets:
@@ -242,7 +248,7 @@ class ExecutionReviews:
         state, word = _sign(review, subject)
         return ReviewLine(
             review,
-            badge(state, word=word),
+            mark(state, word=word),
             word,
             _remark(review),
             is_current and may_withdraw(review, self.user),
@@ -315,9 +321,10 @@ def people_verdict(execution: Execution) -> dict[str, Any]:
     row = getattr(execution, "reviewed", None)
     if row is None:
         return {"people": None}
-    cause = "" if row.cause == "case" else CAUSES.get(row.cause, "")
+    sign = SIGNS[row.verdict]
     return {
         "people": row,
-        "people_badge": people_badge(row.verdict),
-        "people_cause": cause,
+        "people_tone": sign.tone,
+        "people_word": f"{sign.word} {WITH_PEOPLE}",
+        "people_headline": headline(row),
     }

@@ -17,6 +17,8 @@ from evals_app.admin.conversation.judgements import (
 )
 from evals_app.admin.conversation.review_blocks import ExecutionReviews, ReviewBlock
 from evals_app.admin.kit.presentation import (
+    SIGNS,
+    Sign,
     badge,
     first_words,
     plural,
@@ -31,9 +33,9 @@ from evals_app.engine.verdicts.limits import LIMITS
 from evals_app.models import Execution, GradeResult, Transcript
 from evals_app.reports.renderers.conversations import json_text
 from evals_app.reports.words.figures import UNKNOWN, count, duration, percent, score_text
+from evals_app.reports.words.word_differences import ComparedTexts, word_differences
 
 OPEN_TURNS = 20  # longer conversations are folded at first
-LONG_EXPECTED = 400  # characters; a longer expected answer is folded
 _ROUNDED = 0.0051  # the score at the end of a reason has two places or more
 
 
@@ -42,6 +44,7 @@ class GradeLine:
     """A grade to show."""
 
     grade: GradeResult
+    sign: Sign
     badge: SafeString
     reason: str
     facts: tuple[str, ...]
@@ -84,10 +87,7 @@ class TurnLine:
     messages: tuple[MessageLine, ...] = ()
     facts: tuple[str, ...] = ()
     retries: tuple[str, ...] = ()
-
-    @property
-    def is_expected_long(self) -> bool:
-        return self.record is not None and len(self.record.expected or "") > LONG_EXPECTED
+    wording: ComparedTexts | None = None  # the reply and what was expected, if that was written
 
     @property
     def missed_checks(self) -> int:
@@ -101,9 +101,13 @@ class LimitLine:
     label: str
     limit: str
     actual: str
-    badge: SafeString
+    sign: Sign
     reason: str
     people: ReviewBlock | None = None
+
+    @property
+    def needs_attention(self) -> bool:
+        return self.sign.word != SIGNS["passed"].word
 
 
 def readable_trial(stored: Transcript | None) -> Trial | None:
@@ -167,6 +171,9 @@ def _turn_line(
         retries=tuple(
             f"{attempt.error} Waited {duration(attempt.waited_ms)}." for attempt in record.attempts
         ),
+        wording=None
+        if record.expected is None
+        else word_differences(record.reply, record.expected),
     )
 
 
@@ -181,7 +188,8 @@ def _turn_facts(record: TurnRecord) -> tuple[str, ...]:
         facts.append(f"{tokens(usage.prompt_tokens, usage.response_tokens)} tokens")
     if usage.cache_read:
         facts.append(f"{count(usage.cache_read)} of them read from the cache")
-    facts.append(f"cost {usd_text(record.cost_usd)}")
+    if record.cost_usd != 0:
+        facts.append(f"cost {usd_text(record.cost_usd)}")
     if record.waited_ms:
         facts.append(f"waited {duration(record.waited_ms)} for the provider")
     if record.model:
@@ -227,6 +235,7 @@ def grade_line(
     details = other_details(grade)
     return GradeLine(
         grade=grade,
+        sign=SIGNS[state],
         badge=badge(state),
         # A warning below explains what is suspicious.
         reason=reason.removesuffix(f" {SUSPICION}") if judged.warnings else reason,
@@ -304,7 +313,7 @@ def limit_lines(
                 label=limit.label,
                 limit=bound,
                 actual=written(actual),
-                badge=badge(grade_state(grade)),
+                sign=SIGNS[grade_state(grade)],
                 reason=grade.reason,
                 people=reviews.blocks_of(grade).whole if reviews else None,
             )

@@ -6,24 +6,26 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
+from evals_app.admin.conversation.execution_numbers import UNKNOWNS
 from evals_app.admin.executions.execution_pages import whole_context, with_its_run
 from evals_app.admin.executions.paging import InfinitePaginator
 from evals_app.admin.kit.permissions import ReadOnly
 from evals_app.admin.kit.presentation import (
-    CAUSES,
-    badge,
+    SIGNS,
     execution_scripted_badge,
     execution_state,
+    headline,
     people_badge,
-    token_lines,
 )
 from evals_app.admin.runs.run_admin import SuiteFilter, run_name
 from evals_app.models import Case, Execution
-from evals_app.reports.words.figures import UNKNOWN, duration, score_text
+from evals_app.reports.words.figures import duration, score_text, token_sum
+from fixtures_app.editing.markup import verdict_dot
+from fixtures_app.editing.times import moment
 
 # A search that matches more names fills its page from the newest executions.
 MAX_NAMES = 1000
@@ -65,10 +67,7 @@ class RunSuiteFilter(SuiteFilter):
 class ExecutionAdmin(ReadOnly):
     """Executions: written by workers, read here."""
 
-    list_display = (
-        *("name", "verdict_badge", "why", "score_shown", "took", "tokens_shown"),
-        *("run_shown", "finished_at"),
-    )
+    list_display = ("conversation", "run_shown", "when_ended")
     list_filter = (RunFilter, CaseFilter, "verdict", "cause", "status", RunSuiteFilter)
     search_fields = ("case",)
     search_help_text = "Part of the current name of a case, or within one run, of its name then"
@@ -97,42 +96,28 @@ class ExecutionAdmin(ReadOnly):
             return queryset.filter(case__in=names), False
         return super().get_search_results(request, queryset, search_term)
 
-    @display(description="Case")
-    def name(self, execution: Execution) -> str:
-        return str(execution)
-
-    @display(description="Verdict")
-    def verdict_badge(self, execution: Execution) -> SafeString:
-        sign = badge(execution_state(execution, run=execution.run))
-        people = getattr(execution, "reviewed", None)
-        decided = people_badge(people.verdict) if people else ""
-        return format_html("{} {} {}", sign, execution_scripted_badge(execution), decided)
-
-    @display(description="Reason")
-    def why(self, execution: Execution) -> SafeString | str:
-        if not execution.cause:
-            return ""
+    @display(description="Conversation")
+    def conversation(self, execution: Execution) -> SafeString:
+        sign = SIGNS[execution_state(execution, run=execution.run)]
+        labels = [execution_scripted_badge(execution)]
+        if (people := getattr(execution, "reviewed", None)) is not None:
+            labels.append(people_badge(people.verdict))
         return format_html(
-            '<div>{}<br><span class="quiet clipped">{}</span></div>',
-            CAUSES[execution.cause],
-            execution.reason,
+            '<span class="ew-two"><span class="ew-name">{} {} {}</span>'
+            '<span class="ew-why">{}</span></span>',
+            verdict_dot(sign.tone, sign.word),
+            execution,
+            format_html_join(" ", "{}", ((label,) for label in labels if label)),
+            headline(execution) or _numbers(execution),
         )
-
-    @display(description="Score")
-    def score_shown(self, execution: Execution) -> str:
-        return score_text(execution.score, scale=execution.run.score_scale)
-
-    @display(description="Agent time")
-    def took(self, execution: Execution) -> str:
-        return duration(execution.time_ms)
-
-    @display(description="Tokens")
-    def tokens_shown(self, execution: Execution) -> SafeString | str:
-        return token_lines(execution, judge=execution.run.judge) if execution.verdict else UNKNOWN
 
     @display(description="Run")
     def run_shown(self, execution: Execution) -> SafeString:
         return run_name(execution.run)
+
+    @display(description="Ended", ordering="finished_at")
+    def when_ended(self, execution: Execution) -> SafeString | str:
+        return moment(execution.finished_at) or "not yet"
 
     # The page
 
@@ -146,6 +131,20 @@ class ExecutionAdmin(ReadOnly):
     ) -> HttpResponse:
         context |= whole_context(request, context["original"])
         return super().render_change_form(request, context, *args, **kwargs)
+
+
+def _numbers(execution: Execution) -> str:
+    """Return the known numbers of a conversation in one line."""
+    judged = token_sum(execution.judge_prompt_tokens, execution.judge_response_tokens)
+    numbers = {
+        "score": score_text(execution.score, scale=execution.run.score_scale),
+        "time": duration(execution.time_ms),
+        "tokens": token_sum(execution.agent_prompt_tokens, execution.agent_response_tokens),
+        "judge tokens": "" if judged == "0" else judged,
+    }
+    return ", ".join(
+        f"{name} {value}" for name, value in numbers.items() if value and value not in UNKNOWNS
+    ).capitalize()
 
 
 def _names_with(search_term: str) -> list[str]:

@@ -7,12 +7,14 @@ from operator import or_
 from django.db.models import Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.utils.safestring import SafeString
+from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from evals_app.admin.comparing.side_by_side import side_by_side_url
+from evals_app.admin.comparing.side_by_side import read_number, side_by_side_url
+from evals_app.admin.conversation.checks_box import checks_box
 from evals_app.admin.conversation.execution_numbers import (
     JUDGE_NUMBERS,
+    NOTHING,
     UNKNOWNS,
     execution_numbers,
 )
@@ -33,10 +35,11 @@ from evals_app.admin.history.case_history import case_id_of, history_url, strip_
 from evals_app.admin.kit.pages import fragment_of, viewers_of
 from evals_app.admin.kit.presentation import (
     CAUSES,
+    SIGNS,
     SUMMARY_LABELS,
-    badge,
     execution_scripted_badge,
     execution_state,
+    headline,
     verdict_state,
 )
 from evals_app.admin.regrading.regrade_dialog import regrade_url
@@ -52,15 +55,18 @@ from evals_app.reports.words.similarity import DIFFERENTLY, is_measured_differen
 from evals_app.runs.reviews.reviewing import REVIEWING
 
 WENT_WRONG = ("failed", "errored")
+# In addresses: the conversation whose case is edited, and was edited.
+CAME_FROM = "from"
+BEFORE = "before"
 
 
 @fragment_of(Execution)
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the page fragment that changes when the conversation ends."""
     execution = get_object_or_404(with_its_run(), pk=pk)
-    case_id = _case_id(request, execution) if execution.verdict else None
-    context = _live_context(request, execution, case_id) | {"is_poll": True}
-    return render(request, "admin/evals_app/conversation/live.html", context)
+    is_open = execution_state(execution, run=execution.run) in {"queued", "running"}
+    context = (_live_context if is_open else whole_context)(request, execution)
+    return render(request, "admin/evals_app/conversation/live.html", context | {"is_poll": True})
 
 
 @require_GET
@@ -83,14 +89,16 @@ def judge(request: HttpRequest, pk: int, grade: int) -> HttpResponse:
 
 def whole_context(request: HttpRequest, execution: Execution) -> dict[str, object]:
     """Return what the page of an execution shows."""
-    case_id = _case_id(request, execution)
+    case_id = case_id_of(request, execution.run.suite_id, execution.case)
     may_rerun = may_run(request) and not execution.run.is_open
     may_regrade = may_rerun and execution.verdict
-    return _live_context(request, execution, case_id) | {
+    is_passed = case_id is not None and execution.verdict == "passed"
+    return _live_context(request, execution) | {
         **execution_context(execution),
         "neighbours": _neighbours(execution),
-        "previous_result": _previous_result(execution),
+        "previous_result": _previous_result(request, execution),
         "case_id": case_id,
+        "can_add_checks": is_passed and request.user.has_perm(CHANGE_CASE),
         "history_url": history_url(execution.run.suite_slug, execution.case),
         "may_rerun": may_rerun and execution.run.gradings == 1,
         "regrade_url": regrade_url(execution.run_id, execution=execution.pk) if may_regrade else "",
@@ -98,26 +106,19 @@ def whole_context(request: HttpRequest, execution: Execution) -> dict[str, objec
     }
 
 
-def _case_id(request: HttpRequest, execution: Execution) -> int | None:
-    return case_id_of(request, execution.run.suite_id, execution.case)
-
-
-def _live_context(
-    request: HttpRequest, execution: Execution, case_id: int | None
-) -> dict[str, object]:
-    """Return the context that changes during the conversation, and the available actions."""
+def _live_context(request: HttpRequest, execution: Execution) -> dict[str, object]:
+    """Return what changes during the conversation."""
     run = execution.run
     state = execution_state(execution, run=run)
-    is_passed = case_id is not None and execution.verdict == "passed"
     context = {
         "execution": execution,
         "run": run,
         "state": state,
-        "badge": badge(state),
+        "sign": SIGNS[state],
         "scripted_badge": execution_scripted_badge(execution),
+        "headline": headline(execution),
         "cause": CAUSES.get(execution.cause, ""),
         "is_open": state in {"queued", "running"},
-        "can_add_checks": is_passed and request.user.has_perm(CHANGE_CASE),
     }
     if state == "running":
         return context | {"running": running_line(execution)}
@@ -147,6 +148,8 @@ def _review(request: HttpRequest, execution: Execution) -> dict[str, object]:
     known = agreements_of(grades)
     note_steadiness(execution, grades)
     turns = turn_lines(trial, grades, scale=scale, known=known, reviews=reviews)
+    final = final_lines(grades, scale=scale, known=known, reviews=reviews)
+    limits = limit_lines(execution, grades, reviews=reviews)
     pruned_at = (execution.run.grades_of or execution.run).pruned_at
     is_pruned = stored is None and pruned_at is not None
     is_unreadable = stored is not None and trial is None
@@ -163,8 +166,8 @@ def _review(request: HttpRequest, execution: Execution) -> dict[str, object]:
         "is_long": any(not turn.is_open for turn in turns),
         "is_silent": not (is_pruned or is_unreadable or any(turn.messages for turn in turns)),
         "history": trial.history if trial else (),
-        "final_grades": final_lines(grades, scale=scale, known=known, reviews=reviews),
-        "limits": limit_lines(execution, grades, reviews=reviews),
+        "limits": limits,
+        "checks": checks_box(turns, final, limits),
         "summary": _summary(execution, grades),
         "failure_reason": execution.summary.get("response_criteria_failure_reason"),
         **_numbers(execution, trial, scale=scale),
@@ -185,12 +188,12 @@ def _numbers(execution: Execution, trial: Trial | None, *, scale: str) -> dict[s
         # The note at the top lists the numbers that are not its own.
         numbers = [pair for pair in numbers if pair[0] != "Cost"]
     return {
-        "numbers": [(name, value) for name, value in numbers if value not in UNKNOWNS],
+        "numbers": [(name, value) for name, value in numbers if value not in UNKNOWNS | NOTHING],
         "unknown_numbers": [name for name, value in numbers if value in UNKNOWNS],
     }
 
 
-def _summary(execution: Execution, grades: Iterable[GradeResult]) -> list[tuple[str, SafeString]]:
+def _summary(execution: Execution, grades: Iterable[GradeResult]) -> list[tuple[str, str, str]]:
     if not execution.summary:
         return []
     states = {
@@ -199,7 +202,8 @@ def _summary(execution: Execution, grades: Iterable[GradeResult]) -> list[tuple[
     }
     # In the summary an errored execution has merely not passed.
     states["overall_passed"] = execution.verdict or states["overall_passed"]
-    return [(label, badge(states[key])) for key, label in SUMMARY_LABELS.items() if states[key]]
+    signs = [(label, SIGNS[states[key]]) for key, label in SUMMARY_LABELS.items() if states[key]]
+    return [(label, sign.tone, sign.word) for label, sign in signs]
 
 
 def _summary_state(passed: bool | None, grades: Iterable[GradeResult]) -> str:  # noqa: FBT001
@@ -212,6 +216,12 @@ def _summary_state(passed: bool | None, grades: Iterable[GradeResult]) -> str:  
 
 
 # Links to other executions
+
+
+def result_after_edit(run: Run, before: int) -> str:
+    """Return the URL of a run's first conversation, beside the one that a person came from."""
+    first = run.executions.earliest("position", "trial")
+    return f"{reverse('admin:evals_app_execution_change', args=[first.pk])}?{BEFORE}={before}"
 
 
 def _neighbours(execution: Execution) -> dict[str, Execution | None]:
@@ -243,23 +253,32 @@ def _neighbours(execution: Execution) -> dict[str, Execution | None]:
     }
 
 
-def _previous_result(execution: Execution) -> dict[str, object] | None:
-    """Return the result of the same case in the latest whole run of the suite before this one."""
+def _previous_result(request: HttpRequest, execution: Execution) -> dict[str, object] | None:
+    """Return the result to compare with: the one that a person came from, else that of the last whole run."""
     run: Run = execution.run
     if run.grades_again:
         return None  # another note shows the verdict of the same conversation
     earlier = Execution.objects.filter(
-        case=execution.case,
         run__suite_slug=run.suite_slug,
-        run__is_whole=True,
         run_id__lt=execution.run_id,
         status=Execution.Status.FINISHED,
     )
     compared = ("agent_slug", "agent_name", "model", "similarity")
-    rows = earlier.select_related("run").only(
-        "verdict", "trial", *(f"run__{name}" for name in compared)
+    columns = (
+        "case",
+        "verdict",
+        "trial",
+        "cause",
+        "reason",
+        *(f"run__{name}" for name in compared),
     )
-    previous = rows.order_by("-run_id", "trial").first()
+    earlier = earlier.select_related("run").only(*columns)
+    came_from = read_number(request.GET.get(BEFORE, ""))
+    previous = earlier.filter(pk=came_from).first() if came_from else None
+    is_edited = previous is not None
+    if previous is None:
+        whole = earlier.filter(case=execution.case, run__is_whole=True)
+        previous = whole.order_by("-run_id", "trial").first()
     if previous is None:
         return None
     return {
@@ -270,7 +289,9 @@ def _previous_result(execution: Execution) -> dict[str, object] | None:
             runs=[previous.run_id, execution.run_id],
             trials=[previous.trial, execution.trial],
         ),
-        "badge": badge(previous.verdict),
+        "label": "Before the edit" if is_edited else "Before",
+        "sign": SIGNS[previous.verdict],
+        "headline": headline(previous) if is_edited else "",
         "differs": ", ".join(_differences(previous.run, run)),
     }
 

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET
 from evals_app.admin.comparing.comparison_page import PartLine, part_line
 from evals_app.admin.comparing.side_by_side import read_number, side_by_side_url
 from evals_app.admin.kit.pages import may_view, page_context, viewers_of
-from evals_app.admin.kit.presentation import badge, plural
+from evals_app.admin.kit.presentation import SIGNS, badge, plural
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.library.changes.edits import COMMAND_LINE
 from evals_app.library.importing.rights import Rights
@@ -155,7 +155,8 @@ class ResultMark:
     """The result of a case in one run of a strip; `is_edited`: its content differs from the run before."""
 
     run: Run
-    badge: SafeString
+    word: str
+    tone: str
     text: str
     execution: Execution | None
     is_this: bool
@@ -174,7 +175,8 @@ def strip_of(execution: Execution) -> list[ResultMark]:
     return [
         ResultMark(
             run=row.run,
-            badge=badge(row.verdict or "none"),
+            word=SIGNS[row.verdict or "none"].word,
+            tone=SIGNS[row.verdict or "none"].tone,
             text=outcome_text(row.outcome, scale=row.run.score_scale),
             execution=most_telling(trials[row.run_id]),
             is_this=row.run_id == this.pk,

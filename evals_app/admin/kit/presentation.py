@@ -4,21 +4,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.record.usage import total_cost
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.engine.statistics.retest import Finding
-from evals_app.models import Agent, Execution, Run
+from evals_app.engine.statistics.scored_reasons import without_score
+from evals_app.models import Agent, Execution, ReviewedVerdict, Run
 from evals_app.reports.answers.comparison import CHANGES, VERDICTS
 from evals_app.reports.answers.decided import WITH_PEOPLE
 from evals_app.reports.answers.retests import TESTING, WORDS
-from evals_app.reports.words.figures import UNKNOWN, count, duration, token_sum
+from evals_app.reports.words.figures import UNKNOWN, count, duration
 from evals_app.reports.words.judges import has_script
 from evals_app.reports.words.similarity import STAND_IN
-from fixtures_app.editing.markup import badge_span
+from fixtures_app.editing.markup import badge_span, verdict_span
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,9 @@ CAUSES = {
     "harness": "Internal error in Evalwell",
 }
 
+# Their reasons say what failed, so the cause adds nothing.
+_SAID_BY_REASON = {"assertion", "limit", "case"}
+
 SUMMARY_LABELS = {
     "overall_passed": "Overall",
     "prompt_tokens_passed": "Prompt tokens within the limit",
@@ -103,9 +107,23 @@ def badge(state: str, *, word: str = "") -> SafeString:
     return badge_span(sign.tone, word or sign.word, icon=sign.icon)
 
 
+def mark(state: str, *, word: str = "") -> SafeString:
+    """Return the mark and the word of a state, quieter than a badge."""
+    sign = SIGNS[state]
+    return verdict_span(sign.tone, word or sign.word)
+
+
 def people_badge(state: str, word: str = "") -> SafeString:
     """Return the badge of a verdict that includes the decisions of people."""
     return badge(state, word=f"{word or SIGNS[state].word} {WITH_PEOPLE}")
+
+
+def headline(row: Execution | ReviewedVerdict) -> str:
+    """Return what failed or broke in a conversation, in words; empty if nothing did."""
+    reason, _ = without_score(row.reason)
+    if not row.cause or (reason and row.cause in _SAID_BY_REASON):
+        return reason
+    return f"{CAUSES[row.cause]}: {reason}" if reason else f"{CAUSES[row.cause]}."
 
 
 def verdict_state(passed: bool | None, *, otherwise: str) -> str:  # noqa: FBT001 - a verdict
@@ -165,16 +183,6 @@ def tokens(prompt: int | None, response: int | None) -> str:
     if prompt is None and response is None:
         return "unknown"
     return f"{count(prompt)} prompt + {count(response)} response"
-
-
-def token_lines(row: Execution, *, judge: str) -> SafeString | str:
-    """Return the tokens of the agent, and below them those of its judges."""
-    agent = token_sum(row.agent_prompt_tokens, row.agent_response_tokens)
-    judged = token_sum(row.judge_prompt_tokens, row.judge_response_tokens)
-    # Similarity may use tokens though the run has no judge.
-    if judged == "0" or (judged == "unknown" and not judge):
-        return agent
-    return format_html('<div>{}<br><span class="quiet">Judge: {}</span></div>', agent, judged)
 
 
 def costs(agent: Decimal | None, judge: Decimal | None) -> list[tuple[str, str]]:

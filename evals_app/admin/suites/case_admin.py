@@ -17,6 +17,8 @@ from unfold.forms import BaseDialogForm
 from evals_app.admin.agents.copies import copy_case, next_position
 from evals_app.admin.checks.check_form import title_of
 from evals_app.admin.checks.check_rows import ChecksEditor
+from evals_app.admin.comparing.side_by_side import read_number
+from evals_app.admin.executions.execution_pages import CAME_FROM, result_after_edit
 from evals_app.admin.history.case_history import history_url
 from evals_app.admin.kit.permissions import refused_upload, requires
 from evals_app.admin.regrading.regrade_dialog import last_to_try, offer_to_try, try_context
@@ -184,9 +186,11 @@ class CaseAdmin(Duplicating, ChecksEditor):
         return redirect("admin:evals_app_suite_cases", obj.suite_id)
 
     def response_post_save_change(self, request: HttpRequest, obj: Case) -> HttpResponseRedirect:
-        """Return to the suite, or to the list that a person has filtered."""
+        """Return to where a person came from: a conversation, a filtered list, or the suite."""
         if "_changelist_filters" in request.GET:
             return super().response_post_save_change(request, obj)
+        if (seen := _came_from(request)) is not None:
+            return redirect("admin:evals_app_execution_change", seen)
         return redirect("admin:evals_app_suite_cases", obj.suite_id)
 
     @action(
@@ -226,11 +230,19 @@ def _suite_to_be(request: HttpRequest) -> Suite | None:
     return Suite.objects.select_related("agent").filter(pk=key).first() if key else None
 
 
+def _came_from(request: HttpRequest) -> int | None:
+    """Return the conversation whose case a person edits, if they came from one."""
+    seen = read_number(request.GET.get(CAME_FROM, ""))
+    return seen if request.user.has_perm("evals_app.view_execution") else None
+
+
 def _try_out(case: Case, request: HttpRequest) -> str:
     """Run a case; return the URL of its result, or of the case if the run did not start."""
+    seen = _came_from(request)
     if run := try_start(request, case.suite, names=[case.name], is_tryout=True):
-        return result_url(run, request)
-    return reverse("admin:evals_app_case_change", args=[case.pk])
+        return result_url(run, request) if seen is None else result_after_edit(run, seen)
+    url = reverse("admin:evals_app_case_change", args=[case.pk])
+    return url if seen is None else f"{url}?{CAME_FROM}={seen}"
 
 
 def _results(request: HttpRequest, case: Case) -> dict[str, Any]:

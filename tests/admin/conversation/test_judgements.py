@@ -43,7 +43,7 @@ def item(number: int = 1, verdict: object = "pass", **changes: Any) -> dict[str,
 def test_an_item_wears_its_verdict(verdict: object, tone: str, word: str) -> None:
     (line,) = judgement_of(judged(items=[item(verdict=verdict)])).items
 
-    assert f"tone-{tone}" in line.badge
+    assert f"is-{tone}" in line.badge
     assert line.badge.endswith(f"</span>{word}</span>")
     assert (line.id, line.text, line.note) == (1, "Names the day", "It does.")
 

@@ -145,6 +145,24 @@ def test_save_and_run_runs_this_case_alone_outside_of_trends(admin_client: Clien
     assert run.created_by is not None
 
 
+@pytest.mark.parametrize("trials", [1, 2])
+def test_who_edits_the_case_of_a_conversation_returns_to_its_next_result(
+    admin_client: Client, trials: int
+) -> None:
+    case = write_case(trials=trials)
+    seen = make_run(["failed"], suite=case.suite).executions.get()
+    address = f"{reverse('admin:evals_app_case_change', args=[case.pk])}?from={seen.pk}"
+
+    saved = open_page(admin_client, address).post(_save="1")
+    ran = open_page(admin_client, address).post(evals_app_case_save_and_run="1")
+
+    first = Run.objects.latest("pk").executions.earliest("position", "trial")
+    conversation = reverse("admin:evals_app_execution_change", args=[seen.pk])
+    assert saved.response.headers["Location"] == conversation
+    result = reverse("admin:evals_app_execution_change", args=[first.pk])
+    assert ran.response.headers["Location"] == f"{result}?before={seen.pk}"
+
+
 def test_a_new_case_can_be_saved_and_run(admin_client: Client) -> None:
     suite = write_suite()
     page = open_page(admin_client, f"{reverse('admin:evals_app_case_add')}?suite={suite.pk}")

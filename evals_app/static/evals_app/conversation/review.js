@@ -27,6 +27,11 @@
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && event.target.matches(".checking-reason textarea")) event.target.blur();
   });
+  // A check names its turn, which may be folded.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#turn-']");
+    if (link) openFolds(document.querySelector(link.hash));
+  });
   document.addEventListener("click", (event) => {
     const reason = event.target.closest(".checking-reason summary")?.parentElement;
     // It opens after this click.
@@ -108,29 +113,47 @@
     return new RegExp(words.join("\\s+"), "iu");
   }
 
+  // Marks of differing words divide a text into several nodes; what only screen readers read is none of it.
+  function textNodes(element) {
+    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    const nodes = [];
+    while (walker.nextNode()) {
+      if (!walker.currentNode.parentElement.closest(".sr-only")) nodes.push(walker.currentNode);
+    }
+    return nodes;
+  }
+
   function findIn(scope, wanted) {
     for (const kind of [".bubble.is-agent .written", ".bubble .written", ".call pre, .chunks .written"]) {
       for (const element of scope.querySelectorAll(kind)) {
-        const node = element.firstChild;
-        const match = node && node.nodeType === Node.TEXT_NODE && wanted.exec(node.data);
-        if (match) return { node, start: match.index, end: match.index + match[0].length };
+        const nodes = textNodes(element);
+        const match = wanted.exec(nodes.map((node) => node.data).join(""));
+        if (match) return { nodes, start: match.index, end: match.index + match[0].length };
       }
     }
     return null;
   }
 
-  function show({ node, start, end }) {
-    openFolds(node.parentElement);
-    const range = document.createRange();
-    range.setStart(node, start);
-    range.setEnd(node, end);
-    const mark = document.createElement("mark");
-    mark.className = "shown-quote";
-    mark.tabIndex = -1;
-    range.surroundContents(mark);
+  function show({ nodes, start, end }) {
+    openFolds(nodes[0].parentElement);
+    const marks = [];
+    let place = 0;
+    for (const node of nodes) {
+      const [from, to] = [Math.max(start - place, 0), Math.min(end - place, node.data.length)];
+      place += node.data.length;
+      if (from >= to) continue;
+      const range = document.createRange();
+      range.setStart(node, from);
+      range.setEnd(node, to);
+      const mark = document.createElement("mark");
+      mark.className = "shown-quote";
+      mark.tabIndex = -1;
+      range.surroundContents(mark);
+      marks.push(mark);
+    }
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    mark.scrollIntoView({ block: "center", behavior: isCalm ? "auto" : "smooth" });
-    return mark;
+    marks[0].scrollIntoView({ block: "center", behavior: isCalm ? "auto" : "smooth" });
+    return marks[0];
   }
 
   function showQuote(button) {
