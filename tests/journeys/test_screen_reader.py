@@ -24,10 +24,10 @@ def test_turns_and_checks_are_named_groups(visit: Visit) -> None:
         - group "Turns":
           - group "Turn 1":
             - heading "Turn 1" [level=3]
-            - textbox "User message": Hi
             - button "Move turn up"
             - button "Move turn down"
             - button "Remove turn"
+            - textbox "User message": Hi
             - textbox "Expected answer"
             - group "Check 1":
               - group

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import Fieldset
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -54,22 +55,16 @@ class CaseAdmin(Duplicating, ChecksEditor):
     actions_detail = ["open_suite", "run_now", "duplicate"]
     actions_submit_line = ["save_and_run"]
     fieldsets = [
-        (None, {"fields": ["name", ("suite", "tags"), "enabled"]}),
-        (
-            "Context",
-            {
-                "fields": ["description", "channel", "context_params", "clock", "history"],
-                "classes": ["collapse"],
-            },
-        ),
+        (None, {"fields": ["name"], "classes": ["is-title"]}),
+        (None, {"fields": ["suite", "tags", "enabled"]}),
+        ("Context", {"fields": ["description", "channel", "context_params", "clock", "history"]}),
         (
             "Limits and trials",
             {
                 "fields": [
                     *(*LimitsSpec.model_fields, "turn_timeout_s"),
                     *("trials", "pass_threshold", "streaming"),
-                ],
-                "classes": ["collapse"],
+                ]
             },
         ),
     ]
@@ -122,6 +117,9 @@ class CaseAdmin(Duplicating, ChecksEditor):
     ) -> HttpResponse:
         suite = context["original"].suite if context.get("original") else None
         context |= self.checks_context(request)
+        context["open_sets"] = [
+            part.name for part in context["adminform"] if part.name and _is_used(part)
+        ]
         if chosen := suite or _suite_to_be(request):
             context |= self.suggested_names(chosen)
         if context.get("original") is None:
@@ -222,6 +220,14 @@ class CaseAdmin(Duplicating, ChecksEditor):
 
     has_copy_permission = requires("evals_app.add_case", "evals_app.view_case")
     make_copy = staticmethod(copy_case)
+
+
+def _is_used(part: Fieldset) -> bool:
+    """Return whether any field of a part of the page is set or wrong."""
+    columns = {name: Case._meta.get_field(name) for name in part.fields if isinstance(name, str)}  # noqa: SLF001 - the documented API of models
+    row = part.form.instance
+    is_set = any(getattr(row, name) != column.get_default() for name, column in columns.items())
+    return is_set or any(name in part.form.errors for name in columns)
 
 
 def _suite_to_be(request: HttpRequest) -> Suite | None:

@@ -68,6 +68,8 @@ class CaseForm(SpecForm, VersionedForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if "name" in self.fields:
+            self.fields["name"].widget.attrs["placeholder"] = "Name of the case"
         if "suite" in self.fields:
             field: Any = self.fields["suite"]
             field.queryset = _suites_to_choose(self.instance.suite_id)

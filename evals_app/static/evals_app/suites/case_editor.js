@@ -104,7 +104,7 @@
     const turn = details.closest("[data-row]");
     const template = turn.closest("[data-formset]").querySelector(":scope > template[data-blank]");
     const blank = window.evalwellRows.fill(template, { "turns-__prefix__": turn.dataset.prefix });
-    details.append(blank.querySelector(".ew-agent > .ew-more > .ew-body"));
+    details.append(blank.querySelector(".ew-after > .ew-more > .ew-body"));
     details.removeAttribute("data-more");
   }
 
