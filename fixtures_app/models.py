@@ -97,6 +97,9 @@ class Fixture(Importable):
 
     objects = FixtureQuerySet.as_manager()
 
+    class Meta:
+        verbose_name = verbose_name_plural = "test data"
+
     def __str__(self) -> str:
         return self.name
 

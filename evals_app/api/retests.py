@@ -1,4 +1,4 @@
-"""Settlements of two runs: forecast, start, list, read, cancel."""
+"""Retests of two runs: forecast, start, list, read, cancel."""
 
 from typing import ClassVar
 
@@ -40,9 +40,9 @@ from evals_app.runs.retests.rounds import start_settlement
 from fixtures_app.ground.strict_json import JsonObject
 
 
-@describe_get("settlements_list", "List settlements")
+@describe_get("settlements_list", "List retests")
 class Settlements(ListEndpoint):
-    """All settlements, newest first."""
+    """All retests, newest first."""
 
     needs: ClassVar = {"GET": VIEW, "POST": RUN}
     queryset = settlement_rows()
@@ -66,14 +66,14 @@ class Settlements(ListEndpoint):
 
 
 class ForecastSettlement(Endpoint):
-    """A forecast of a settlement."""
+    """A forecast of a retest."""
 
     needs: ClassVar = {"POST": VIEW}
 
     @extend_schema(
         operation_id="settlements_forecast",
-        summary="Forecast a settlement",
-        description="Takes the same body as starting the settlement, but starts nothing.",
+        summary="Forecast a retest",
+        description="Takes the same body as starting the retest, but starts nothing.",
         request=StartSettlement,
         responses=responses(SettlementForecast, 422),
     )
@@ -82,9 +82,9 @@ class ForecastSettlement(Endpoint):
         return Response(_forecast_json(price_of(plan)))
 
 
-@describe_get("settlements_get", "Read a settlement with its cases", 404)
+@describe_get("settlements_get", "Read a retest with its cases", 404)
 class OneSettlement(OneEndpoint):
-    """One settlement: what was found, case by case."""
+    """One retest: what was found, case by case."""
 
     needs: ClassVar = {"GET": VIEW}
     answer = SettlementDetails
@@ -93,14 +93,14 @@ class OneSettlement(OneEndpoint):
 
 
 class CancelSettlement(Endpoint):
-    """Cancel a settlement."""
+    """Cancel a retest."""
 
     needs: ClassVar = {"POST": RUN}
 
     @extend_schema(
         operation_id="settlements_cancel",
-        summary="Cancel a settlement and its runs",
-        description="A settlement that has ended does not change.",
+        summary="Cancel a retest and its runs",
+        description="A retest that has ended does not change.",
         request=None,
         responses=responses(SettlementDetails, 404),
     )

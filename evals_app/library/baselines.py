@@ -25,7 +25,7 @@ def why_no_baseline(run: Run) -> str:
     if run.from_file:
         return f"Run {run.pk} was read from a file."
     if run.is_tryout:
-        return f"Run {run.pk} was a trial run, which does not count."
+        return f"Run {run.pk} was a try, which does not count."
     if run.gradings > 1:
         return f"Run {run.pk} graded each conversation {run.gradings} times to test its judge."
     if run.cancelled + run.not_run or not run.has_all_cases:

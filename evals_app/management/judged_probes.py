@@ -1,4 +1,4 @@
-"""Ask judges about answers that ought to fail, in a trial run that is priced like any other.
+"""Ask judges about answers that ought to fail, in a try that is priced like any other.
 
 Its suite and its agent exist only while it is frozen.
 """

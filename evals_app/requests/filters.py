@@ -60,7 +60,7 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
 
 
 class SettlementFilters(filters.FilterSet):  # type: ignore[misc]
-    """Filters of settlements."""
+    """Filters of retests."""
 
     base = filters.NumberFilter("base", min_value=1, max_value=MAX_ID, label="Number of a run.")
     head = filters.NumberFilter("head", min_value=1, max_value=MAX_ID, label="Number of a run.")
@@ -109,11 +109,11 @@ class ExecutionFilters(filters.FilterSet):  # type: ignore[misc]
 
 
 class HistoryFilters(filters.FilterSet):  # type: ignore[misc]
-    """The case whose history is read, and whether trial runs and settlements are part of it."""
+    """The case whose history is read, and whether tries and retests are part of it."""
 
     case = filters.CharFilter("name", required=True, label="Name of the case.")
     all = filters.ChoiceFilter(
-        choices=_TRUE_OR_FALSE, label="Whether to include trial runs and the runs of settlements."
+        choices=_TRUE_OR_FALSE, label="Whether to include tries and the runs of retests."
     )
 
     def filter_queryset(self, queryset: QuerySet[CaseResult]) -> QuerySet[CaseResult]:

@@ -1,4 +1,4 @@
-"""A message to an agent, answered by a worker as a trial run: the same calls, limits and ledger.
+"""A message to an agent, answered by a worker as a try: the same calls, limits and ledger.
 
 The suite of such a run exists only while it is frozen.
 """

@@ -230,7 +230,7 @@ def test_what_a_settlement_found_is_beside_the_suite_and_in_what_was_decided(
 
     assert decided.title == "Refunds: 3 really worse"
     assert decided.url.endswith(f"/settlement/{settlement.pk}/change/")
-    assert "Settled: 3 really worse" in rows(admin_client)["Refunds"].reason
+    assert "Retested: 3 really worse" in rows(admin_client)["Refunds"].reason
 
 
 def test_spending_and_the_ceilings_that_apply_are_shown(admin_client: Client) -> None:

@@ -58,8 +58,8 @@ def test_a_manager_settles_accepts_ships_and_sends(visit: Visit) -> None:
     expect(page.get_by_role("list", name="Cases").get_by_role("link", name="worse")).to_have_count(
         9
     )
-    box.get_by_text("Settle", exact=True).click()
-    page.get_by_role("dialog").get_by_role("button", name="Settle it").click()
+    box.get_by_text("Retest", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Retest").click()
     expect(page.get_by_role("status")).to_contain_text("Look 1 of 3")
     elsewhere(work)
     expect(page.get_by_role("status")).to_contain_text("5 cases are really worse")

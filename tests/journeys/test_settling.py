@@ -24,7 +24,7 @@ def test_a_run_is_settled_against_an_earlier_one(visit: Visit) -> None:
     page = visit("evals_app_run_change", head.pk)
 
     open_more(page)
-    page.get_by_role("button", name="Settle it").press("Enter")
+    page.get_by_role("button", name="Retest").press("Enter")
     dialog = page.get_by_role("dialog", name=f"Is run {head.pk} really worse?")
     expect(dialog).to_be_focused()
     expect(dialog.get_by_label("Compare with")).to_contain_text(f"Run {base.pk}")

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db
         pytest.param(["passed", "not_run"], {}, "every case", id="out of time"),
         pytest.param(["passed"], {"case_count": 1, "suite_case_count": 2}, "every", id="part"),
         (["passed"], {"case_count": None, "suite_case_count": None}, "every"),
-        pytest.param(["passed"], {"is_tryout": True}, "trial run", id="trial run"),
+        pytest.param(["passed"], {"is_tryout": True}, "try", id="try"),
         pytest.param(["failed", "errored"], {}, "passed", id="nothing passed"),
         pytest.param(["passed"], {"suite_id": None}, "deleted", id="no suite"),
     ],

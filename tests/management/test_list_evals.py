@@ -42,9 +42,9 @@ def test_suites_are_listed_with_how_they_did() -> None:
         ["empty", "shop", "0", "not run yet"],
         [
             *("refunds", "shop", "2", "money, smoke", "passed", "2026-05-01T09:30:00+00:00"),
-            f"run {tried.pk}, trial run: failed",
+            f"run {tried.pk}, try: failed",
         ],
-        ["tried", "shop", "0", "not as a whole", f"run {only.pk}, trial run: passed"],
+        ["tried", "shop", "0", "not as a whole", f"run {only.pk}, try: passed"],
     ]
 
 

@@ -83,8 +83,8 @@ def test_a_settlement_is_cancelled_once() -> None:
         ([], "two runs"),
         ([999_998, 999_999], "no run 999998 and no run 999999"),
         (["--attach", 7, "--yes"], "--attach"),
-        (["--attach", 7], "no settlement 7"),
-        (["--cancel", 7], "no settlement 7"),
+        (["--attach", 7], "no retest 7"),
+        (["--cancel", 7], "no retest 7"),
     ],
 )
 def test_wrong_usage_gives_exit_code_2(arguments: list[object], word: str) -> None:

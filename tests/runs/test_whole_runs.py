@@ -58,7 +58,7 @@ def test_all_cases_with_the_own_agent_and_model_are_whole(options: dict[str, Any
         pytest.param({"cases": ["case 2"]}, "1 of 3 cases", id="one case by name"),
         pytest.param({"tags": ["smoke"], "trials": 4}, "1 of 3 cases", id="one case by tag"),
         pytest.param({"names": ["case 1", "case 2"]}, "2 of 3 cases", id="exact names"),
-        pytest.param({"is_tryout": True}, "trial run", id="trial run"),
+        pytest.param({"is_tryout": True}, "try", id="try"),
         ({"model": "free/large"}, "with model free/large instead of free/small"),
     ],
 )

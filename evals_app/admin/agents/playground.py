@@ -1,4 +1,4 @@
-"""The playground: each message to an agent is a trial run, and the page waits for its reply."""
+"""The playground: each message to an agent is a try, and the page waits for its reply."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -276,12 +276,12 @@ def _advice(cases: HeadCases) -> str:
     if worse:
         return (
             "A single case can fail by chance. Read the cases that got worse, or let Evalwell run"
-            " them again until it is certain: “Settle it”."
+            " them again until it is certain: “Retest”."
         )
     if cases.counts.get(ChangeKind.CHECK_WORSE):
         return (
             "A check failed in every trial where it passed before, though the verdict does not show it."
-            " Read these cases, or let Evalwell run them again: “Settle it”."
+            " Read these cases, or let Evalwell run them again: “Retest”."
         )
     if cases.verdict == "worse":
         return "No case lost its verdict, but more trials fail. Read the first cases below."

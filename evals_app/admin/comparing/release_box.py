@@ -160,7 +160,7 @@ def _to_resolve(
 ) -> NextStep | None:
     if reason.kind in _TO_SETTLE and release.base is not None:
         url = retest_url(request, run, base=release.base)
-        return NextStep("Settle", url, is_dialog=True) if url else None
+        return NextStep("Retest", url, is_dialog=True) if url else None
     if reason.kind is ReasonKind.NOT_GRADED:
         if not (reason.is_of_judge and run.pruned_at is None):
             return _to_run(request, release.suite)

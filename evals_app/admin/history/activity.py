@@ -196,7 +196,7 @@ class Decided(NamedTuple):
         if self.what == "settled":
             url = reverse("admin:evals_app_settlement_change", args=[self.key])
             found = f"{self.number:,} really worse" if self.number else "none really worse"
-            text = f"Settled, run {self.run} against run {self.text}"
+            text = f"Retested, run {self.run} against run {self.text}"
             return ActivityRow(f"{self.suite}: {found}", url, text, self.at)
         url = reverse("admin:evals_app_suite_cases", args=[self.key])
         what = "shipped" if self.number else "not shipped"

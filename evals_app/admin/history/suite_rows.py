@@ -132,7 +132,7 @@ def _reasons(
         yield _why_never(line)
     else:
         if (worse := settled.get(run.pk)) is not None:
-            yield f"settled: {worse:,} really worse" if worse else "settled: none really worse"
+            yield f"retested: {worse:,} really worse" if worse else "retested: none really worse"
         if counts and counts[2]:
             yield f"{counts[2]:,} of {plural(sum(counts), 'case')} not graded, so not counted here"
         yield _comparison(line)
@@ -141,7 +141,7 @@ def _reasons(
         if run.is_similarity_stand_in:
             yield run.stand_in_note
     if later is not None:
-        yield f"{'partial run' if run is None else 'later'}: {later.in_short}"
+        yield f"{'run of a part' if run is None else 'later'}: {later.in_short}"
 
 
 def _why_never(line: SuiteLine) -> str:

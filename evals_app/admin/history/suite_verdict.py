@@ -14,7 +14,7 @@ def standing_text(standing: SuiteVerdict, *, has_links: bool = True) -> SafeStri
     lines = [_verdict(standing, has_links=has_links)]
     if standing.later is not None:
         run = _run_link(standing.later, standing.later.in_short, has_links=has_links)
-        word = "Partial run" if standing.has_parts_only else "Later"
+        word = "Run of a part" if standing.has_parts_only else "Later"
         lines.append(format_html('<p class="quiet">{}: {}</p>', word, run))
     return format_html("<div>{}</div>", format_html_join("", "{}", ((line,) for line in lines)))
 

@@ -1,4 +1,4 @@
-"""Settlements in the admin: the list, and the page of one."""
+"""Retests in the admin: the list, and the page of one."""
 
 from typing import Any
 
@@ -19,14 +19,12 @@ from fixtures_app.editing.times import moment
 
 @admin.register(Settlement)
 class SettlementAdmin(ReadOnly):
-    """Settlements: started on the page of a run, watched and read here."""
+    """Retests: started on the page of a run, watched and read here."""
 
     list_display = ("name", "status_badge", "result", "cost", "when_started")
     paginator = InfinitePaginator
     change_form_template = "admin/evals_app/retests/page.html"
-    when_empty = (
-        "A settlement finds out whether a run is really worse. Open a run and press Settle it."
-    )
+    when_empty = "A retest finds out whether a run is really worse. Open a run and press Retest."
 
     def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return request.user.has_perm("evals_app.view_run")
@@ -37,7 +35,7 @@ class SettlementAdmin(ReadOnly):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Settlement]:
         return with_head(super().get_queryset(request))
 
-    @display(description="Settlement")
+    @display(description="Retest")
     def name(self, settlement: Settlement) -> str:
         return f"{settlement.head.suite_name}: run {settlement.head_id} against run {settlement.base_id}"
 
@@ -62,7 +60,7 @@ class SettlementAdmin(ReadOnly):
     ) -> HttpResponse:
         settlement: Settlement = context["original"]
         context |= live_context(request, settlement) | {
-            "title": f"Settlement {settlement.pk}",
+            "title": f"Retest {settlement.pk}",
             "show_history": False,
         }
         return super().render_change_form(request, context, *args, **kwargs)

@@ -40,7 +40,7 @@ class RetestForm(forms.Form):
     )
     max_cost_usd = CeilingField(
         required=False,
-        help_text="For all runs of the settlement together. Leave blank for no limit.",
+        help_text="For all runs of the retest together. Leave blank for no limit.",
     )
 
     def __init__(self, head: Run, *, base: str = "", data: QueryDict | None = None) -> None:
@@ -102,7 +102,7 @@ def retest_url(request: HttpRequest, head: Run, *, base: Run | None = None) -> s
 
 
 def settlements_of(run: Run) -> list[Settlement]:
-    """Return the last settlements that compare a run."""
+    """Return the last retests that compare a run."""
     if run.is_open:
         return []
     rows = Settlement.objects.filter(Q(base=run) | Q(head=run)).defer("cases")
@@ -110,7 +110,7 @@ def settlements_of(run: Run) -> list[Settlement]:
 
 
 def result_in_words(settlement: Settlement) -> str:
-    """Return what a settlement found, or how far it is."""
+    """Return what a retest found, or how far it is."""
     if settlement.is_open:
         return f"Look {settlement.look} of {len(LOOKS)}"
     columns = ("status", "with_better", "really_worse", "really_better", "was_flaky", "cannot_tell")

@@ -1,4 +1,4 @@
-"""Addresses of what people see of a settlement and do with it."""
+"""Addresses of what people see of a retest and do with it."""
 
 from evals_app.admin.kit.pages import fragment_path, page_path
 from evals_app.admin.retests.views import ask_to_cancel, ask_to_settle, live, price

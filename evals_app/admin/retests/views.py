@@ -1,4 +1,4 @@
-"""The page of a settlement, and the dialogs that start and cancel one."""
+"""The page of a retest, and the dialogs that start and cancel one."""
 
 from decimal import Decimal
 
@@ -31,19 +31,19 @@ _TEMPLATES = "admin/evals_app/retests"
 
 @fragment_of(Settlement)
 def live(request: HttpRequest, pk: int) -> HttpResponse:
-    """Return the part of the page that changes; it polls while the settlement is open."""
+    """Return the part of the page that changes; it polls while the retest is open."""
     settlement = get_object_or_404(with_head(Settlement.objects.all()), pk=pk)
     context = live_context(request, settlement) | {"is_poll": True}
     return render(request, f"{_TEMPLATES}/live.html", context)
 
 
 def with_head(settlements: QuerySet[Settlement]) -> QuerySet[Settlement]:
-    """Return settlements with what pages show of their later run, without their many cases."""
+    """Return retests with what pages show of their later run, without their many cases."""
     return settlements.select_related("head__suite", "created_by").defer("cases", "head__summary")
 
 
 def live_context(request: HttpRequest, settlement: Settlement) -> dict[str, object]:
-    """Return what changes during a settlement, and what can be done with it."""
+    """Return what changes during a retest, and what can be done with it."""
     details = settlement_details(settlement.pk) or {}
     cases = details["cases"]
     for case in cases:
@@ -66,7 +66,7 @@ def live_context(request: HttpRequest, settlement: Settlement) -> dict[str, obje
 
 
 def _decision_url(settlement: Settlement) -> str:
-    """Return the address of the decision to send; empty if the settlement is not part of it."""
+    """Return the address of the decision to send; empty if the retest is not part of it."""
     head = settlement.head
     if settlement.is_open or head.suite is None or not head.is_whole:
         return ""
@@ -75,7 +75,7 @@ def _decision_url(settlement: Settlement) -> str:
 
 
 def settlement_badges(settlement: Settlement) -> SafeString:
-    """Return the badges of a settlement, side by side."""
+    """Return the badges of a retest, side by side."""
     signs = [badge(settlement.status), scripted_badge(settlement.head)]
     return format_html_join(" ", "{}", ((sign,) for sign in signs if sign))
 
@@ -109,20 +109,20 @@ def price(request: HttpRequest, pk: int) -> HttpResponse:
 
 @permission_required(RUNNING, raise_exception=True)
 def ask_to_cancel(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask, then cancel the settlement and its runs."""
+    """Ask, then cancel the retest and its runs."""
     settlement = get_object_or_404(Settlement.objects.defer("cases"), pk=pk)
     if request.method != "POST":
         return ask(
             request,
-            title="Cancel this settlement?",
+            title="Cancel this retest?",
             text="Its runs are cancelled. What is certain by now stays.",
-            submit="Cancel settlement",
+            submit="Cancel retest",
             dismiss="Keep running",
         )
     if cancel_settlement(settlement):
-        messages.success(request, f"Settlement {pk} was cancelled.")
+        messages.success(request, f"Retest {pk} was cancelled.")
     else:
-        messages.info(request, f"Settlement {pk} has already ended.")
+        messages.info(request, f"Retest {pk} has already ended.")
     return leave_dialog(_page_url(pk))
 
 

@@ -109,7 +109,7 @@ def _comparison(run: Run) -> dict[str, str]:
 
 
 def _counts(run: Run) -> bool:
-    """Whether a run says something about the version to ship; trial runs and retests do not."""
+    """Whether a run says something about the version to ship; tries and retests do not."""
     return not run.is_tryout and run.settlement_id is None and run.gradings == 1
 
 

@@ -76,7 +76,7 @@ def _origins(request: HttpRequest, run: Run) -> Iterator[RunRelation]:
         yield RunRelation("Grades again", [link])
     if run.settlement_id is not None:
         address = reverse("admin:evals_app_settlement_change", args=[run.settlement_id])
-        yield RunRelation("Part of", [RelatedLink(f"settlement {run.settlement_id}", address)])
+        yield RunRelation("Part of", [RelatedLink(f"retest {run.settlement_id}", address)])
     if run.group is not None:
         link = RelatedLink("all runs in one table", models_url(run.group))
         yield RunRelation("Started together", [link])

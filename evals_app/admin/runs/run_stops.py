@@ -82,7 +82,7 @@ def was_cut_short(run: Run) -> bool:
 
 
 def may_go_on(run: Run) -> bool:
-    """Whether a run can be resumed; a run of a settlement cannot, because both ended together."""
+    """Whether a run can be resumed; a run of a retest cannot, because both ended together."""
     return was_cut_short(run) and run.settlement_id is None
 
 

@@ -53,8 +53,8 @@ class Command(RunsCommand):
         flag("--yes", help="Start without asking.")
         group = parser.add_mutually_exclusive_group()
         started = partial(group.add_argument, type=RUN_NUMBER, metavar="SETTLEMENT")
-        started("--attach", help="Watch a settlement that is running.")
-        started("--cancel", help="Cancel a settlement and exit.")
+        started("--attach", help="Watch a retest that is running.")
+        started("--cancel", help="Cancel a retest and exit.")
         flag("--ci", help="No colour, JSON on stdout, no questions.")
         flag("--no-progress", help="No progress bar.")
         add("--site", metavar="URL", help="Address used in printed links. Default: EVALWELL_SITE.")
@@ -74,7 +74,7 @@ class Command(RunsCommand):
         self._report(settlement, say, options)
 
     def _find(self, options: dict[str, Any], say: Any) -> Settlement | None:
-        """Return the settlement to watch, started if there is none; None if it was declined."""
+        """Return the retest to watch, started if there is none; None if it was declined."""
         if options["attach"]:
             return _settlement(options["attach"])
         base, head = _runs(options["runs"])
@@ -123,7 +123,7 @@ class Command(RunsCommand):
             settlement.refresh_from_db()
         if stop:
             self.stderr.write(
-                f"Settlement {settlement.pk} continues while a worker runs. To watch again:"
+                f"Retest {settlement.pk} continues while a worker runs. To watch again:"
                 f" {COMMAND} settle --attach {settlement.pk}. To cancel: {COMMAND} settle --cancel"
                 f" {settlement.pk}"
             )
@@ -154,9 +154,7 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
         raise usage_error(f"Name two runs, the earlier one first: {COMMAND} settle 9 12")
     of_a_start = ("runs", "with_better", "max_cost", "forecast", "yes")
     if existing and any(options[name] for name in of_a_start):
-        raise usage_error(
-            f"--{existing} works on an existing settlement and takes no runs or prices."
-        )
+        raise usage_error(f"--{existing} works on an existing retest and takes no runs or prices.")
 
 
 def _runs(numbers: list[int]) -> tuple[Run, Run]:
@@ -170,5 +168,5 @@ def _runs(numbers: list[int]) -> tuple[Run, Run]:
 def _settlement(number: int) -> Settlement:
     settlement = Settlement.objects.filter(pk=number).first()
     if settlement is None:
-        raise usage_error(f"There is no settlement {number}.")
+        raise usage_error(f"There is no retest {number}.")
     return settlement

@@ -23,6 +23,7 @@ class ReviewTask(models.Model):
 
     class Meta:
         default_permissions = ()  # those of executions count
+        verbose_name, verbose_name_plural = "sample of grades", "check grades"
 
     def __str__(self) -> str:
         return f"Grades of run {self.run_id} to check"

@@ -61,6 +61,7 @@ class Execution(models.Model):
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = "conversation"
         constraints = [
             models.UniqueConstraint(fields=["run", "case", "trial"], name="execution_unique"),
             models.CheckConstraint(

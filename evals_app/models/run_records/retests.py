@@ -1,4 +1,4 @@
-"""Settlements: whether the cases in which two runs differ are really worse or better."""
+"""Retests: whether the cases in which two runs differ are really worse or better."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -56,6 +56,7 @@ class Settlement(models.Model):
 
     class Meta:
         default_permissions = ()  # those of runs count
+        verbose_name = "retest"
         constraints = [
             models.UniqueConstraint(
                 fields=["base", "head"],
@@ -70,7 +71,7 @@ class Settlement(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"Settlement of run {self.head_id} against run {self.base_id}"
+        return f"Retest of run {self.head_id} against run {self.base_id}"
 
     @property
     def is_open(self) -> bool:

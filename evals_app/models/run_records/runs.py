@@ -65,7 +65,7 @@ class Run(models.Model):
     usage is unknown.
 
     `is_whole` means that it has every enabled case that the suite had at its start, with the suite's own
-    agent and that agent's own model, and is neither a re-run nor a trial run. The number of trials
+    agent and that agent's own model, and is neither a re-run nor a try. The number of trials
     does not matter.
     """
 
@@ -129,7 +129,7 @@ class Run(models.Model):
     losses = models.JSONField(default=dict)  # of the import of its suite
     # Its result with people's decisions, if they change anything; see `runs/reviews/decisions.py`.
     reviewed = models.JSONField(default=dict)
-    # The settlement that it belongs to, as a re-run of base or head.
+    # The retest that it belongs to, as a re-run of base or head.
     settlement = models.ForeignKey(
         "evals_app.Settlement", models.SET_NULL, null=True, related_name="runs"
     )

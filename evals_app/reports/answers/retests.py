@@ -1,4 +1,4 @@
-"""Settlements in words for people, and as JSON for other tools."""
+"""Retests in words for people, and as JSON for other tools."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -58,7 +58,7 @@ class SettlementCounts(Answer):
 
 
 class SettlementRow(Answer):
-    """A settlement, as lists show it."""
+    """A retest, as lists show it."""
 
     id: int
     suite: str = Field(description="Slug.")
@@ -117,7 +117,7 @@ class SettledCase(Answer):
 
 
 class SettlementDetails(SettlementRow):
-    """A settlement with its cases."""
+    """A retest with its cases."""
 
     summary: str = Field(description="The result in words.")
     runs: list[int]
@@ -133,7 +133,7 @@ class Dollars(Answer):
 
 
 class SettlementForecast(Answer):
-    """What a settlement would take."""
+    """What a retest would take."""
 
     suspects: int
     compared: int
@@ -147,12 +147,12 @@ class SettlementForecast(Answer):
 
 
 def settlement_json(row: Row) -> Json:
-    """Return a settlement as lists show it."""
+    """Return a retest as lists show it."""
     return SettlementRow.of(row, **_of_row(row))
 
 
 def settlement_details_json(row: Row, suspects: Sequence[Suspect], runs: Sequence[int]) -> Json:
-    """Return a settlement with its cases."""
+    """Return a retest with its cases."""
     is_running = row["status"] == "running"
     return SettlementDetails.of(
         row,
@@ -226,7 +226,7 @@ def _of(trials: Trials) -> str:
 
 
 def headline(row: Row, suspects: Sequence[Suspect]) -> str:
-    """Return how far a settlement is, or its result, in short sentences."""
+    """Return how far a retest is, or its result, in short sentences."""
     if row["status"] == "running":
         still = sum(suspect.state is SuspectState.OPEN for suspect in suspects)
         trials = LOOKS[row["look"] - 1].trials
@@ -252,7 +252,7 @@ def headline(row: Row, suspects: Sequence[Suspect]) -> str:
 
 
 def warnings(row: Row) -> list[str]:
-    """Return what a reader must know to judge a settlement."""
+    """Return what a reader must know to judge a retest."""
     notes = []
     if row["stand_in"]:
         notes.append(
@@ -282,7 +282,7 @@ def price_in_words(
     calls: int,
     is_outside: bool,
 ) -> str:
-    """Return what a settlement would run, and its price; `calls` are those of models."""
+    """Return what a retest would run, and its price; `calls` are those of models."""
     text = (
         f"Runs {count_text(suspects, 'case')} 5 to 20 times in {_of_each(versions)}: at most"
         f" {count_text(most_conversations, 'conversation')}."

@@ -179,10 +179,10 @@ class RunRow(Answer):
         description="All judges: the judge of the run first, then those of single checks."
     )
     is_scripted: bool = Field(description="Whether the agent is a script, not a model.")
-    is_tryout: bool = Field(description="Whether it was started as a trial run.")
+    is_tryout: bool = Field(description="Whether it was started as a try.")
     is_whole: bool = Field(
         description="Whether it covers all cases with the suite's own agent and model, and is"
-        " neither a re-run nor a trial run. Only such runs give a suite its verdict."
+        " neither a re-run nor a try. Only such runs give a suite its verdict."
     )
     covers: str | None = Field(description="In words, what it covers; null: the whole suite.")
     similarity: SimilarityJson | None = Field(

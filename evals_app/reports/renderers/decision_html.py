@@ -42,7 +42,7 @@ def decision_page(decisions: Sequence[SentDecision]) -> Iterator[str]:
             _answer(sent),
             _people(sent),
             _changes(sent),
-            _settlements(sent),
+            _retests(sent),
             cases_section(sent),
             _numbers(sent),
             _footer(sent),
@@ -198,18 +198,18 @@ def _prompts(base: str, head: str) -> Markup:
 # Retests
 
 
-def _settlements(sent: SentDecision) -> list[Markup]:
-    return [_settlement(settlement) for settlement in sent.settlements]
+def _retests(sent: SentDecision) -> list[Markup]:
+    return [_retest(retest) for retest in sent.settlements]
 
 
-def _settlement(settlement: Json) -> Markup:
-    source = "stored" if settlement["stand_in"] else "fresh"
+def _retest(retest: Json) -> Markup:
+    source = "stored" if retest["stand_in"] else "fresh"
     labels = [
-        f"Run {settlement['base']}, {source} trials",
-        f"Run {settlement['head']}, fresh trials",
+        f"Run {retest['base']}, {source} trials",
+        f"Run {retest['head']}, fresh trials",
     ]
     rows = []
-    for case in settlement["cases"][:MAX_SETTLED]:
+    for case in retest["cases"][:MAX_SETTLED]:
         found = WORDS[Finding(case["finding"])] if case["finding"] else "Still tested"
         check = f"Check: {case['check']}" if case["check"] else ""
         rows.append(
@@ -219,14 +219,14 @@ def _settlement(settlement: Json) -> Markup:
                 tag("strong", found),
             ]
         )
-    more = len(settlement["cases"]) - MAX_SETTLED
+    more = len(retest["cases"]) - MAX_SETTLED
     return _section(
         "Retest of what seemed worse",
-        tag("p", settlement["summary"]),
-        tag("p", settlement["why_stopped"], class_="note") if settlement["why_stopped"] else None,
+        tag("p", retest["summary"]),
+        tag("p", retest["why_stopped"], class_="note") if retest["why_stopped"] else None,
         _table(("Case", *labels, "Result"), rows),
         quiet_lines([f"{count_text(more, 'more case')} not shown." if more > 0 else ""]),
-        quiet_lines(warnings(settlement)),
+        quiet_lines(warnings(retest)),
     )
 
 

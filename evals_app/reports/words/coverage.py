@@ -20,11 +20,11 @@ def coverage(run: Mapping[str, Any]) -> str:
     elif run["rerun_of_id"] is not None:
         of = f"re-run of run {run['rerun_of_id']}"
         number = run["settlement_id"]
-        parts.append(of if number is None else f"{of} for settlement {number}")
+        parts.append(of if number is None else f"{of} for retest {number}")
     elif run["grades_of_id"] is not None:
         parts.append(f"run {run['grades_of_id']} graded again")
     elif run["is_tryout"]:
-        parts.append("trial run")
+        parts.append("try")
     covered, in_suite = run["case_count"], run["suite_case_count"]
     if covered is not None and in_suite is not None and covered < in_suite:
         parts.append(f"{covered:,} of {in_suite:,} cases")

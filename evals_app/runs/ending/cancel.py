@@ -18,7 +18,7 @@ def cancel_run(run: Run) -> bool:
 
 
 def cancel_settlement(settlement: Settlement) -> bool:
-    """Cancel a settlement and its runs unless it has ended; return whether this call did it."""
+    """Cancel a retest and its runs unless it has ended; return whether this call did it."""
     did = settlement.end(Settlement.Status.CANCELLED)
     for run in settlement.runs.filter(status__in=Run.OPEN).defer("summary"):
         cancel_run(run)

@@ -51,7 +51,7 @@ def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:
 def _why_not(run: Run, max_cost_usd: Decimal | None) -> str:
     if run.settlement_id is not None:
         return (
-            f"Run {run.pk} belongs to settlement {run.settlement_id}, which cannot be continued. "
+            f"Run {run.pk} belongs to retest {run.settlement_id}, which cannot be continued. "
             "Start a new one."
         )
     if not run.stop_reason:

@@ -82,7 +82,7 @@ def retire() -> None:
 def workers_for(concurrency: int, *, executions: int, processes: int) -> int:
     """Return how many processes a run can use: two cores beat one even when one could do it all.
 
-    One process stays free, so that a trial run of a case starts beside a long run.
+    One process stays free, so that a try of a case starts beside a long run.
     """
     wanted = 1 if concurrency == 1 else max(2, math.ceil(concurrency / MAX_SLOTS))
     free = max(1, processes - 1)

@@ -1,7 +1,7 @@
 """The money of a run: reserved before a call, settled after it, never above a ceiling.
 
 Locks are taken in the order Lease, Executions by id, Run, monthly ceilings by id. Amounts are read
-under these locks and added up in Python: SQLite would add floats. The runs of a settlement share one
+under these locks and added up in Python: SQLite would add floats. The runs of a retest share one
 ceiling, and are locked together, by id.
 """
 
@@ -82,7 +82,7 @@ def _counts_since(lease: Lease, account: BudgetAccount) -> dict[CallMetric, int]
 
 
 def _own_limits(run: Run, runs: Sequence[Run]) -> list[MonthlyLimit]:
-    """Return the run's own ceiling, if it has one; the runs of a settlement share theirs."""
+    """Return the run's own ceiling, if it has one; the runs of a retest share theirs."""
     if run.max_cost_usd is None:
         return []
     spent_usd = sum((row.spent_usd + row.unsettled_usd for row in runs), ZERO)
@@ -117,7 +117,7 @@ def leave_unsettled(lease: Lease) -> None:
 
 
 def _lock_runs(run_id: int, settlement_id: int | None = None) -> list[Run]:
-    """Lock a run, and all others of its settlement."""
+    """Lock a run, and all others of its retest."""
     rows = Run.objects.select_for_update().only(*_COLUMNS).order_by("pk")
     chosen = (
         rows.filter(pk=run_id) if settlement_id is None else rows.filter(settlement=settlement_id)

@@ -108,7 +108,7 @@ class HistoryEntry:
         return replace(self, parts=tuple(parts))
 
 
-# Trial runs prove nothing, and settlements run an older version again.
+# Tries prove nothing, and retests run an older version again.
 COUNTED = Q(run__is_tryout=False, run__settlement=None)
 
 

@@ -88,7 +88,7 @@ def _tokens_of_cases(run_id: int) -> Iterator[Row]:
 
 
 def settlement_rows() -> QuerySet[Settlement, Row]:
-    """Return settlements as `settlement_json` takes them, without their cases."""
+    """Return retests as `settlement_json` takes them, without their cases."""
     runs = Run.objects.filter(settlement=OuterRef("pk")).order_by()
     spent = runs.values("settlement").annotate(sum=Sum("spent_usd")).values("sum")
     settlements = Settlement.objects.annotate(spent_usd=Subquery(spent))
@@ -97,7 +97,7 @@ def settlement_rows() -> QuerySet[Settlement, Row]:
 
 
 def settlement_details(settlement_id: int) -> Json | None:
-    """Return a settlement with its cases; None if it does not exist."""
+    """Return a retest with its cases; None if it does not exist."""
     row = settlement_rows().filter(pk=settlement_id).first()
     if row is None:
         return None

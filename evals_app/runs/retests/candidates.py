@@ -1,4 +1,4 @@
-"""What a settlement of two runs would test: its suspects, the versions that can run, and the price."""
+"""What a retest of two runs would test: its suspects, the versions that can run, and the price."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -88,7 +88,7 @@ class SettlementPrice:
 
 
 def plan_settlement(base: Run, head: Run, *, with_better: bool = False) -> SettlementPlan:
-    """Return what a settlement would test, or raise CannotStartError if that is nothing."""
+    """Return what a retest would test, or raise CannotStartError if that is nothing."""
     _refuse_runs(base, head)
     before, after = case_outcomes(base), case_outcomes(head)
     directions = tuple(Direction) if with_better else (Direction.WORSE,)
@@ -113,7 +113,7 @@ def _with_labels(head: Run, suspects: Sequence[Suspect]) -> Iterator[Suspect]:
 
 
 def price_of(plan: SettlementPlan) -> SettlementPrice:
-    """Forecast what the settlement would cost."""
+    """Forecast what the retest would cost."""
 
     def of_trials(trials: int) -> tuple[Forecast, ...]:
         return tuple(

@@ -1,7 +1,7 @@
 """Settle two runs: one look after the other, each a run of either version with the open suspects.
 
 The rows are the truth: `advance` may be called at any time, by any number of processes. The process
-that locks the settlement evaluates a look; the first to write the key of a run starts it.
+that locks the retest evaluates a look; the first to write the key of a run starts it.
 """
 
 from collections import defaultdict
@@ -80,8 +80,8 @@ def advance(settlement_id: int) -> None:
 
 
 def advance_safely(settlement_id: int) -> None:
-    """Advance a settlement after one of its runs; what goes wrong with it is the next reaper's."""
-    with others_go_on("Settlement %d cannot be advanced.", settlement_id):
+    """Advance a retest after one of its runs; what goes wrong with it is the next reaper's."""
+    with others_go_on("Retest %d cannot be advanced.", settlement_id):
         advance(settlement_id)
 
 
@@ -157,7 +157,7 @@ def _start_missing_runs(settlement: Settlement) -> None:
         except IntegrityError:
             continue  # another process was faster
         if not Settlement.objects.filter(pk=settlement.pk, status=settlement.status).exists():
-            run.cancel()  # the settlement was cancelled meanwhile
+            run.cancel()  # the retest was cancelled meanwhile
 
 
 def _key(settlement: Settlement, side: Run) -> str:

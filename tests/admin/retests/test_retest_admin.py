@@ -155,7 +155,7 @@ def test_the_pages_of_both_runs_and_of_its_own_lead_to_it(admin_client: Client) 
 
     for run in (settlement.base, settlement.head, settlement.runs.earliest("pk")):
         assert address in admin_client.get(run_part(run, "related")).content.decode()
-    assert "for settlement" in admin_client.get("/admin/evals_app/run/?which=all").content.decode()
+    assert "for retest" in admin_client.get("/admin/evals_app/run/?which=all").content.decode()
 
 
 def test_many_cases_are_shown_page_by_page(admin_client: Client) -> None:

@@ -30,10 +30,10 @@ def a_part(**changes: Any) -> dict[str, Any]:
         ({"replaced_model": "acme/large"}, "with model acme/small instead of acme/large"),
         ({"from_file": "run 3 of a.json", "is_tryout": True}, "read from a file"),
         ({"rerun_of_id": 75}, "re-run of run 75"),
-        ({"rerun_of_id": 75, "settlement_id": 4}, "re-run of run 75 for settlement 4"),
+        ({"rerun_of_id": 75, "settlement_id": 4}, "re-run of run 75 for retest 4"),
         ({"grades_of_id": 75, "is_tryout": True}, "run 75 graded again"),
         ({"grades_of_id": 75, "case_count": 1}, "run 75 graded again, 1 of 38 cases"),
-        ({"is_tryout": True}, "trial run"),
+        ({"is_tryout": True}, "try"),
         (
             {"rerun_of_id": 75, "is_tryout": True, "case_count": 1},
             "re-run of run 75, 1 of 38 cases",

@@ -94,7 +94,7 @@ def test_its_runs_speak_for_no_suite_and_meet_no_gate() -> None:
 
     (run,) = settlement.runs.filter(rerun_of=last)
     assert (run.is_whole, run.summary["gates"]) == (False, [])
-    assert run.covers.startswith(f"re-run of run {last.pk} for settlement {settlement.pk}")
+    assert run.covers.startswith(f"re-run of run {last.pk} for retest {settlement.pk}")
     standing: Any = with_last_runs(Suite.objects.all()).get()
     assert (standing.verdict_run_id, standing.last_run_id) == (last.pk, last.pk)
 
