@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from evals_app.engine.llm.pricing import usd_text
@@ -170,7 +170,12 @@ def has_scripted_judge(run: Run) -> bool:
 
 def run_badges(run: Run) -> SafeString:
     """Return the badges of a run: its state and labels."""
-    signs = [badge(run_state(run)), scripted_badge(run)]
+    return format_html("{} {}", badge(run_state(run)), run_labels(run))
+
+
+def run_labels(run: Run) -> SafeString:
+    """Return what to know about the verdict of a run: a script, people's decisions, a stand-in."""
+    signs = [scripted_badge(run)]
     if run.reviewed and run.reviewed["verdict"] != run.verdict:
         signs.append(people_badge(run.reviewed["verdict"]))
     if run.is_similarity_stand_in:

@@ -28,7 +28,8 @@ def test_the_list_shows_verdict_counts_score_and_who_was_tested(admin_client: Cl
     text = admin_client.get(LIST).content.decode()
 
     assert "Failed</span>" in text
-    assert "1 passed, 1 failed of 2 conversations" in text
+    assert 'aria-label="1 passed, 1 failed"' in text
+    assert "(1 of 2)" in text
     assert "anthropic/claude-haiku-5-5" in text
     assert "0.62" in text  # the mean of 1 and 0.25
     assert "Scripted</span>" not in text
