@@ -3,14 +3,13 @@
 Every part is a fixed number of queries, however many suites and runs there are.
 """
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, Q, Sum
+from django.db.models import Exists, OuterRef, Q, Subquery, Sum, Value
+from django.db.models.functions import Concat
 from django.http import HttpRequest
-from pydantic import ValidationError
 
 from evals_app.admin.comparing.release_asks import release_asks
 from evals_app.admin.history.activity import (
@@ -27,14 +26,13 @@ from evals_app.admin.importing.examples import may_load_examples, may_remove_exa
 from evals_app.admin.runs.open_runs import open_rows
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.specs.base_spec import read_model
 from evals_app.library.importing.removing import example_suites
 from evals_app.library.importing.rights import Rights
-from evals_app.models import Agent, Provider, Run, Spending, Suite
+from evals_app.models import Agent, MonthlyCeiling, Provider, Run, Spending, Suite
 from evals_app.models.people.names import shown_name
 from evals_app.runs.ground.ledger import today
 from evals_app.runs.ground.workers import live_workers
-from evals_app.runs.money.ceilings import ceilings_for, in_month
+from evals_app.runs.money.ceilings import in_month
 
 MAX_OPEN_RUNS = 10
 MAX_ADMINISTRATORS = 3
@@ -49,7 +47,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, object
     seen = Suite.objects.current() if sees_results else Suite.objects.none()
     suites, open_runs = lines_next_to(seen, _OPEN) if sees_runs else ([], [])
     decided = decided_lately(seen) if suites else []
-    there_is = _existing(user)
+    there_is = _site_facts(user)
     may_write = user.has_perm("evals_app.add_suite")
     shows_examples = there_is["example"] and (sees_results or may_write)
     may_import = Rights.of(user).may_import()
@@ -68,7 +66,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, object
         "is_poll": "HX-Request" in request.headers,
         "look": _worth_a_look(user, suites),
         "decided": [row.to_row() for row in decided[:MAX_SHOWN]],
-        "spent": _month_spending(user) if sees_runs else None,
+        "spent": _month_spending(there_is) if sees_runs else None,
         "has_worker": there_is["worker"],
         "keyless": _keyless() if user.has_perm("evals_app.change_provider") else [],
         "rights": _rights(request),
@@ -82,17 +80,21 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, object
     }
 
 
-def _existing(user: Any) -> dict[str, bool]:
-    """Return whether the site has any of these, in one query."""
-    kinds = {
-        "suite": Suite.objects.all(),
-        "example": example_suites(),
-        "agent": Agent.objects.all(),
-        "worker": live_workers(),
+def _site_facts(user: Any) -> dict[str, Any]:
+    """Return whether the site has any of these, what was spent this month and may be, in one query."""
+    month = Spending.objects.filter(in_month(today())).order_by().values(every=Value(1))
+    ceilings = MonthlyCeiling.objects.values("max_usd")
+    facts = {
+        "suite": Exists(Suite.objects.all()),
+        "example": Exists(example_suites()),
+        "agent": Exists(Agent.objects.all()),
+        "worker": Exists(live_workers()),
+        "spent": Subquery(month.annotate(spent=Sum("spent_usd")).values("spent")),
+        "for the site": Subquery(ceilings.filter(person=None)),
+        "for you": Subquery(ceilings.filter(person=OuterRef("pk"))),
     }
-    exists = [Exists(rows) for rows in kinds.values()]
-    answers = User.objects.filter(pk=user.pk).values_list(*exists).get()
-    return dict(zip(kinds, answers, strict=True))
+    values = User.objects.filter(pk=user.pk).values_list(*facts.values()).get()
+    return dict(zip(facts, values, strict=True))
 
 
 def _worth_a_look(user: Any, suites: Sequence[SuiteLine]) -> list[ActivityRow]:
@@ -101,14 +103,14 @@ def _worth_a_look(user: Any, suites: Sequence[SuiteLine]) -> list[ActivityRow]:
     return [*grades_to_check(user), *failed] if suites else []
 
 
-def _month_spending(user: Any) -> dict[str, object]:
+def _month_spending(facts: Mapping[str, Any]) -> dict[str, str]:
     """Return what the site spent this month, and the ceilings that apply to a person."""
-    amount = Spending.objects.filter(in_month(today())).aggregate(spent=Sum("spent_usd"))["spent"]
     ceilings = [
-        f"{usd_text(ceiling.max_usd)} {'for you' if ceiling.person_id else 'for the site'}"
-        for ceiling in ceilings_for(user.pk)
+        f"{usd_text(facts[whose])} {whose}"
+        for whose in ("for the site", "for you")
+        if facts[whose] is not None
     ]
-    return {"amount": usd_text(amount or 0), "ceilings": ", ".join(ceilings)}
+    return {"amount": usd_text(facts["spent"] or 0), "ceilings": ", ".join(ceilings)}
 
 
 def _rights(request: HttpRequest) -> list[str]:
@@ -134,12 +136,9 @@ def _administrators() -> list[str]:
 
 def _keyless() -> list[dict[str, str]]:
     """Return providers that an agent uses but whose key is not set in this process."""
-    used = set()
-    for name in Agent.objects.exclude(model="").values_list("model", flat=True).distinct():
-        with suppress(ValidationError):  # the agent's own page reports it
-            used.add(read_model(name).provider)
+    of_it = Agent.objects.filter(model__startswith=Concat(OuterRef("slug"), Value("/")))
     return [
         {"provider": provider.name, "variable": provider.key_variable}
-        for provider in Provider.objects.filter(slug__in=used).order_by("name")
+        for provider in Provider.objects.filter(Exists(of_it)).order_by("name")
         if provider.has_key is False
     ]

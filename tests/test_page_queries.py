@@ -57,12 +57,10 @@ MORE = {
     "api/export/": 17,
     # These answer “May we ship?”, of which a comparison, retests, labels of judges and people's
     # decisions are part.
-    "admin/": 20,  # about all suites together
-    "admin/evals_app/agent/<path:object_id>/change/": 13,  # about all of its suites
-    "admin/evals_app/suite/<int:pk>/cases/": 18,
-    "admin/evals_app/suite/<int:pk>/check/": 19,
-    "admin/evals_app/suite/<int:pk>/results/": 13,
-    "admin/evals_app/suite/<path:object_id>/change/": 18,
+    "admin/": 14,  # about all suites together
+    "admin/evals_app/suite/<int:pk>/cases/": 17,
+    "admin/evals_app/suite/<int:pk>/check/": 17,
+    "admin/evals_app/suite/<path:object_id>/change/": 16,
     # It asks once for each turn of its case.
     "admin/evals_app/execution/<int:pk>/checks/": 10 + MANY,
 }
@@ -102,7 +100,7 @@ def crowded(samples: Samples) -> Samples:
     set_baseline(runs[2])
     parts |= {"run": runs[0].pk, "runs": runs[0].pk}
     parts |= _judged(parts, runs, people)
-    chosen = f"?run={runs[0].pk}&run={runs[1].pk}"
+    chosen = f"?run={runs[2].pk}&run={runs[1].pk}"  # with the released version
     parts["admin/evals_app/run/compare/"] = f"/admin/evals_app/run/compare/{chosen}"
     parts["admin/evals_app/run/compare/case/"] = (
         f"/admin/evals_app/run/compare/case/{chosen}&case=Where+is+it"

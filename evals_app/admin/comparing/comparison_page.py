@@ -205,7 +205,8 @@ def _release(request: HttpRequest, comparison: Comparison) -> ReleaseBox | None:
     if suite is None or len(comparison.heads) > 1 or not head.is_whole:
         return None
     is_asked = head.suite_id == suite.pk and suite.baseline_id == comparison.base.pk
-    return release_box(request, suite, run=head) if is_asked else None
+    released = comparison.base
+    return release_box(request, suite, run=head, released=released) if is_asked else None
 
 
 def _comes_first(row: MatrixRow) -> bool:

@@ -80,11 +80,13 @@ class ReleaseBox:
         return next((step for step in steps if not step.is_way), next(iter(steps), None))
 
 
-def release_box(request: HttpRequest, suite: Suite, *, run: Run | None = None) -> ReleaseBox | None:
+def release_box(
+    request: HttpRequest, suite: Suite, *, run: Run | None = None, released: Run | None = None
+) -> ReleaseBox | None:
     """Return the answer about a suite, or about one run of it; None for those who see no runs."""
     if not request.user.has_perm("evals_app.view_run"):
         return None
-    return box_of(request, release_of(suite, run=run))
+    return box_of(request, release_of(suite, run=run, released=released))
 
 
 def box_of(request: HttpRequest, release: SuiteRelease) -> ReleaseBox:

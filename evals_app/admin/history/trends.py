@@ -175,15 +175,15 @@ def lines_next_to(suites: QuerySet[Suite], others: Q) -> tuple[list[SuiteLine], 
     shown: list[Any] = list(current.only(*_SHOWN)[:MAX_SUITES])
     whole = Run.objects.suite_verdicts().filter(suite__in=shown)
     newest = Window(RowNumber(), partition_by=F("suite"), order_by=F("pk").desc())
-    wanted = whole.annotate(back=newest).filter(back__lte=TREND_RUNS).values_list("pk", flat=True)
-    of_trends = set(wanted)
+    last = whole.annotate(back=newest).filter(back__lte=TREND_RUNS).values("pk")
     named = {key for suite in shown for key in (suite.last_run_id, suite.baseline_id)} - {None}
     beside = Case(When(others, then=True), default=False)
-    rows = with_pass_rates(Run.objects.filter(Q(pk__in=of_trends | named) | others)).order_by("pk")
-    runs: dict[int, Any] = {run.pk: run for run in rows.annotate(is_beside=beside)}
+    rows = with_pass_rates(Run.objects.filter(Q(pk__in=last) | Q(pk__in=named) | others))
+    found = rows.annotate(is_beside=beside).order_by("pk")
+    runs: dict[int, Any] = {run.pk: run for run in found}
     points: dict[int | None, list[TrendPoint]] = {}
-    for pk, run in runs.items():
-        if pk in of_trends:
+    for run in runs.values():
+        if run.sets_verdict:
             points.setdefault(run.suite_id, []).append(TrendPoint(run))
     open_runs = [run for run in runs.values() if run.is_beside]
     releases = _releases(shown, runs)
@@ -192,7 +192,7 @@ def lines_next_to(suites: QuerySet[Suite], others: Q) -> tuple[list[SuiteLine], 
         SuiteLine(
             suite,
             standing(suite, runs),
-            tuple(points.get(suite.pk, ())),
+            tuple(points.get(suite.pk, ())[-TREND_RUNS:]),
             releases[suite.pk],
             cases.get(suite.pk, 0) if suite.verdict_run_id is None else None,
             tuple(run for run in open_runs if run.suite_id == suite.pk),

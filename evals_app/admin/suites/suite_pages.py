@@ -80,9 +80,9 @@ def suite_head(request: HttpRequest, suite: Any, *, tab: str) -> dict[str, objec
         "buttons": buttons,
         "menu": menu,
         "case_add_url": _add_url(request, suite),
-        "release": release_box(request, suite),
+        "release": None,
         **_schedules_of(request, suite),
-        **(_results_of_note(suite) if request.user.has_perm("evals_app.view_run") else {}),
+        **(_results_of_note(request, suite) if request.user.has_perm("evals_app.view_run") else {}),
     }
 
 
@@ -332,13 +332,14 @@ def _schedules_of(request: HttpRequest, suite: Any) -> dict[str, Any]:
     return {"schedules": rows, "schedule_url": url if is_offered else ""}
 
 
-def _results_of_note(suite: Any) -> dict[str, Any]:
-    """Return the verdict of a suite, the current run, and its baseline."""
+def _results_of_note(request: HttpRequest, suite: Any) -> dict[str, Any]:
+    """Return the verdict of a suite, whether it may ship, the current run, and its baseline."""
     wanted = {suite.verdict_run_id, suite.last_run_id, suite.baseline_id} - {None}
     is_open = Q(suite=suite, status__in=Run.OPEN)
     rows = {run.pk: run for run in with_pass_rates(Run.objects.filter(is_open | Q(pk__in=wanted)))}
     known = standing(suite, rows)
     last = known.verdict_run
+    baseline = rows.get(suite.baseline_id)
     open_runs = [run for run in rows.values() if run.is_open]
     comparing = (*COMPARING_CASES, *COMPARING_EFFORTS)
     lacks_baseline = any(getattr(suite, name) is not None for name in comparing)
@@ -347,7 +348,8 @@ def _results_of_note(suite: Any) -> dict[str, Any]:
         "last": last,
         "last_rate": share_with_people(vars(last), last.reviewed) if last else "",
         "open_run": max(open_runs, key=lambda run: run.pk, default=None),
-        "baseline": rows.get(suite.baseline_id),
+        "baseline": baseline,
+        "release": release_box(request, suite, run=last or known.later, released=baseline),
         "lacks_baseline": lacks_baseline,
     }
 

@@ -59,6 +59,9 @@ def check_key(place: CheckIdentity, number: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+_NONE_PASSED = ":[0,"  # in the text of counts, for a check that passed in no trial
+
+
 def counts_text(counts: Mapping[str, CheckCount]) -> str:
     """Write counts by key, equal ones alike; a run has one such text for each case."""
     return json.dumps(counts, sort_keys=True, separators=(",", ":"))
@@ -72,6 +75,8 @@ def read_counts(text: str) -> dict[str, CheckCount]:
 def turned_checks(base: str, head: str) -> FlippedChecks:
     """Return the checks that went from all passed to all failed, and those that went the other way."""
     if base == head or not (base and head):  # the usual case
+        return _NOTHING
+    if _NONE_PASSED not in base and _NONE_PASSED not in head:  # no need to read them
         return _NOTHING
     before, after = read_counts(base), read_counts(head)
     both = [(key, count, after[key]) for key, count in before.items() if key in after]

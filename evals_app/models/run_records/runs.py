@@ -43,6 +43,9 @@ class SnapshotCase(models.Model):
         return f"Case {self.position} of {self.snapshot_id[:12]}"
 
 
+_WHOLE_TO_ITS_END = {"is_whole": True, "status": "finished", "cancelled": 0, "not_run": 0}
+
+
 class VisibleRuns(models.Manager["Run"]):
     """The visible runs: all of their executions are written."""
 
@@ -51,7 +54,7 @@ class VisibleRuns(models.Manager["Run"]):
 
     def suite_verdicts(self) -> models.QuerySet["Run"]:
         """Return the runs that give suites their verdicts: whole ones that ran to their end."""
-        return self.filter(is_whole=True, status=Run.Status.FINISHED, cancelled=0, not_run=0)
+        return self.filter(**_WHOLE_TO_ITS_END)
 
 
 class Run(models.Model):
@@ -229,6 +232,11 @@ class Run(models.Model):
     @property
     def is_open(self) -> bool:
         return self.status in self.OPEN
+
+    @property
+    def sets_verdict(self) -> bool:
+        """Whether it gives its suite the verdict while it is the last such run."""
+        return all(getattr(self, name) == value for name, value in _WHOLE_TO_ITS_END.items())
 
     @property
     def ended_count(self) -> int:

@@ -129,7 +129,8 @@ def _runs(ids: Sequence[int]) -> list[Run]:
         raise CannotCompareError("Choose at least two runs to compare.")
     if len(ids) > MAX_RUNS:
         raise CannotCompareError(f"At most {MAX_RUNS} runs can be compared at once.")
-    known = Run.objects.in_bulk([pk for pk in ids if pk <= BigIntegerField.MAX_BIGINT])
+    runs = Run.objects.select_related("suite__agent")
+    known = runs.in_bulk([pk for pk in ids if pk <= BigIntegerField.MAX_BIGINT])
     for number, pk in enumerate(ids):
         if pk not in known:
             raise CannotCompareError(f"There is no run {pk}.")
