@@ -34,3 +34,9 @@ def change_kind(row: Locator, kind: str) -> None:
 def open_more(page: Page) -> None:
     """Open the menu with the rarer buttons of a run."""
     page.locator("#run-actions").get_by_label("More").press("Enter")
+
+
+def in_menu(row: Locator, entry: str) -> None:
+    """Choose something in the menu of a row."""
+    row.get_by_role("button", name="More for this").first.click()
+    row.get_by_role("menuitem", name=entry).click()

@@ -6,7 +6,7 @@ from playwright.sync_api import Dialog, Locator, Page, expect
 from evals_app.models import Assertion, Case, Turn
 from tests.authored import write_case, write_suite
 from tests.journeys.conftest import Visit
-from tests.journeys.picking import add_check, change_kind
+from tests.journeys.picking import add_check, change_kind, in_menu
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -79,7 +79,7 @@ def test_a_check_loads_when_it_is_opened_and_the_others_stay_as_they_are(visit: 
     text.fill("changed")
     turns(page).first.get_by_text("Files, facts and data").click()
     page.get_by_label("Facts for judges").last.fill("It is Monday.")
-    rows.nth(2).get_by_role("button", name="Move check up").click()
+    in_menu(rows.nth(2), "Move up")
     save(page)
 
     stored = Assertion.objects.order_by("position")
@@ -88,7 +88,7 @@ def test_a_check_loads_when_it_is_opened_and_the_others_stay_as_they_are(visit: 
     assert Turn.objects.get().context == ["It is Monday."]
 
 
-def test_turns_move_by_buttons_and_keep_the_focus(visit: Visit) -> None:
+def test_turns_move_by_keyboard_and_keep_the_focus(visit: Visit) -> None:
     case = write_case(turns=[{"user": text, "assertions": []} for text in ("one", "two", "three")])
     page = visit("evals_app_case_change", case.pk)
     page.keyboard.press("Tab")
@@ -97,13 +97,21 @@ def test_turns_move_by_buttons_and_keep_the_focus(visit: Visit) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.closest('#content') !== null")
 
-    up = turns(page).nth(2).get_by_role("button", name="Move turn up")
-    up.focus()
+    turns(page).nth(2).get_by_role("button", name="Move turn").focus()
+    page.keyboard.press("ArrowUp")
+    assert order(page) == ["one", "three", "two"]
+    menu = turns(page).nth(1).get_by_role("button", name="More for this turn")
+    menu.press("Enter")
+    expect(menu).to_have_attribute("aria-expanded", "true")
+    page.keyboard.press("Escape")
+    expect(menu).to_be_focused()
     page.keyboard.press("Enter")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
 
     assert order(page) == ["three", "one", "two"]
-    expect(turns(page).first.get_by_role("button", name="Move turn up")).to_be_focused()
+    expect(turns(page).first.get_by_role("button", name="More for this turn")).to_be_focused()
     expect(page.locator("[data-announce]")).to_have_text("Turn is now number 1.")
     save(page)
     saved = Turn.objects.order_by("position").values_list("user", flat=True)
@@ -135,7 +143,7 @@ def test_a_removed_row_can_be_brought_back(visit: Visit) -> None:
     page = visit("evals_app_case_change", write_case().pk)
     row = checks(turns(page).first).first
 
-    row.get_by_role("button", name="Remove check").click()
+    in_menu(row, "Remove")
     undo = row.get_by_role("button", name="Undo")
     expect(undo).to_be_focused()
     expect(row.locator(".ew-title")).to_be_hidden()
@@ -144,7 +152,7 @@ def test_a_removed_row_can_be_brought_back(visit: Visit) -> None:
     save_and_stay(page)
     assert Assertion.objects.count() == 1
 
-    row.get_by_role("button", name="Remove check").click()
+    in_menu(row, "Remove")
     save_and_stay(page)
     assert Assertion.objects.count() == 0
 
@@ -154,7 +162,7 @@ def test_errors_are_listed_as_links_and_nothing_typed_is_lost(visit: Visit) -> N
     page.get_by_role("button", name="Add a turn").click()
     second = turns(page).nth(1)
     second.get_by_label("User message").fill("Second")
-    second.get_by_role("button", name="Move turn up").click()
+    in_menu(second, "Move up")
     row = add_check(turns(page).first, "Reply matches a pattern")
     row.get_by_role("textbox", name="Pattern", exact=True).fill("order (")
 
@@ -214,7 +222,7 @@ def test_leaving_asks_first_only_if_a_row_was_changed(visit: Visit) -> None:
     visit("evals_app_case_change", write_case().pk)
     assert asked == []
 
-    turns(page).first.get_by_role("button", name="Remove check").click()
+    in_menu(checks(turns(page).first).first, "Remove")
     visit("index")
 
     assert asked == ["beforeunload"]

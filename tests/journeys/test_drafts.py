@@ -9,7 +9,7 @@ from evals_app.models import Case, Turn
 from tests.authored import write_case
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
-from tests.journeys.picking import add_check
+from tests.journeys.picking import add_check, in_menu
 from tests.journeys.test_case_editor import checks, save, turns
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -23,7 +23,7 @@ def write(page: Page) -> None:
     page.get_by_role("button", name="Add a turn").click()
     turns(page).nth(1).get_by_label("User message").fill("two\nlines")
     add_check(turns(page).nth(1), "Reply contains text").get_by_label("Text to look for").fill("x")
-    turns(page).nth(1).get_by_role("button", name="Move turn up").click()
+    in_menu(turns(page).nth(1), "Move up")
 
 
 def expect_written(page: Page) -> None:

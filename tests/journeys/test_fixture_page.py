@@ -11,6 +11,7 @@ from fixtures_app.library import save_fixture
 from fixtures_app.models import Fixture
 from fixtures_app.spec import FixtureSpec
 from tests.journeys.conftest import Visit
+from tests.journeys.picking import in_menu
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -170,10 +171,10 @@ def test_a_column_is_added_and_a_removed_row_brought_back(fixture_page: Page) ->
     notes.get_by_label("Name of the new column").press("Enter")
     expect(notes.get_by_label("to & from")).to_be_focused()
     fixture_page.keyboard.type("here")
-    fixture_page.locator("#entities-0-row [data-remove]").click()
-    fixture_page.locator("#entities-2-row [data-remove]").click()
+    in_menu(fixture_page.locator("#entities-0-row"), "Remove")
+    in_menu(fixture_page.locator("#entities-2-row"), "Remove")
     fixture_page.locator("#entities-2-row [data-undo]").click()
-    fixture_page.locator("#relations-0-row [data-remove]").click()
+    in_menu(fixture_page.locator("#relations-0-row"), "Remove")
     save(fixture_page)
 
     assert [(entity.ref, entity.data) for entity in stored().entities] == [

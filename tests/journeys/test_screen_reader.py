@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.authored import CONTAINS, write_case
 from tests.journeys.conftest import Visit
-from tests.journeys.picking import add_check
+from tests.journeys.picking import add_check, in_menu
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -24,16 +24,14 @@ def test_turns_and_checks_are_named_groups(visit: Visit) -> None:
         - group "Turns":
           - group "Turn 1":
             - heading "Turn 1" [level=3]
-            - button "Move turn up"
-            - button "Move turn down"
-            - button "Remove turn"
+            - button "Move turn"
+            - button "More for this turn"
             - textbox "User message": Hi
             - textbox "Expected answer"
             - group "Check 1":
               - group
-              - button "Move check up"
-              - button "Move check down"
-              - button "Remove check"
+              - button "Move check"
+              - button "More for this check"
             - button "+ Add a check"
             - combobox "Checks after this turn"
           - group "Turn 2":
@@ -56,15 +54,15 @@ def test_what_happens_to_rows_is_announced(visit: Visit) -> None:
     expect(announced).to_have_attribute("aria-live", "polite")
     first = page.locator(".ew-turn").first
 
-    first.get_by_role("button", name="Move turn up").press("Enter")
+    first.get_by_role("button", name="Move turn").press("ArrowUp")
     expect(announced).to_have_text("Turn is already first.")
-    first.get_by_role("button", name="Remove turn").press("Enter")
+    in_menu(first, "Remove")
     expect(announced).to_have_text("Turn 1 removed.")
     expect(page.get_by_role("heading", name="Turn 1", exact=True)).to_have_count(1)
     expect(page.get_by_label("User message").last).to_have_value("Bye")
     page.keyboard.press("Enter")  # on Undo
     expect(announced).to_have_text("Turn 1 restored.")
-    expect(first.get_by_role("button", name="Remove turn")).to_be_focused()
+    expect(first.get_by_role("button", name="More for this turn")).to_be_focused()
     page.get_by_role("button", name="Add a turn").press("Enter")
     expect(announced).to_have_text("Turn 3 added.")
     expect(page.get_by_role("group", name="Turn 3").get_by_label("User message")).to_be_focused()
@@ -91,6 +89,7 @@ def test_check_boxes_are_in_a_group_with_a_name(visit: Visit) -> None:
     expect(page.get_by_role("group", name="Fixtures", exact=True)).to_have_count(1)
 
     page.get_by_role("link", name="Run", exact=True).click()
+    page.get_by_role("dialog").locator("summary").first.click()
     group = page.get_by_role("dialog").get_by_role("group", name="Other agents", exact=True)
     expect(group.get_by_role("checkbox")).to_have_count(1)
 

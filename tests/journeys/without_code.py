@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.journeys.picking import search_kind
+from tests.journeys.picking import in_menu, search_kind
 
 FIELDS = [
     ("number", "Whole number"),
@@ -112,7 +112,7 @@ def write_the_rules(page: Page) -> None:
 
 
 def choose_the_tools(page: Page) -> None:
-    page.get_by_role("button", name="Remove tool").click()  # the example's
+    in_menu(page.locator("[data-row=Tool]"), "Remove")  # the example's
     page.get_by_role("checkbox", name="entity.query").check()
     page.get_by_role("checkbox", name="entity.get").check()
 

@@ -15,24 +15,76 @@
     return made;
   }
 
-  /** The buttons of a row. They are the same in all rows, so pages do not repeat their HTML. */
+  /** What moves a row, and the menu of what else is done with it: the same in all rows, so pages do not
+      repeat their HTML. */
   class Tools extends HTMLElement {
     connectedCallback() {
       if (this.firstChild) return; // the row was moved
       const { what, handle } = this.dataset;
       this.append(
-        button("drag_indicator", "Drag to move", {
+        button("drag_indicator", "Drag to move, or press the arrow up or down", {
           class: `ew-icon ew-drag ${handle}`,
-          tabindex: -1,
-          "aria-hidden": true,
+          "aria-label": `Move ${what}`,
+          "data-move": "",
         }),
-        button("arrow_upward", "Move up", { "aria-label": `Move ${what} up`, "data-move-up": "" }),
-        button("arrow_downward", "Move down", { "aria-label": `Move ${what} down`, "data-move-down": "" }),
-        button("delete", "Remove", { class: "ew-icon ew-danger", "aria-label": `Remove ${what}`, "data-remove": "" }),
+        button("more_horiz", "More", {
+          "aria-label": `More for this ${what}`,
+          "aria-haspopup": "menu",
+          "aria-expanded": false,
+          "data-row-menu": "",
+        }),
       );
     }
   }
   customElements.define("ew-tools", Tools);
+
+  const ENTRIES = [
+    ["arrow_upward", "Move up", "data-move-up"],
+    ["arrow_downward", "Move down", "data-move-down"],
+    ["delete", "Remove", "data-remove"],
+  ];
+
+  /** Open or close the menu of a row, below its button or above it where there is no room. */
+  function openMenu(opener) {
+    if (opener.ariaExpanded === "true") {
+      opener.nextElementSibling.hidePopover();
+      return;
+    }
+    const menu = document.createElement("div");
+    Object.assign(menu, { className: "ew-menu", popover: "auto", role: "menu", ariaLabel: opener.ariaLabel });
+    for (const [icon, label, action] of ENTRIES) {
+      const entry = button(icon, "", { class: "ew-menu-entry", role: "menuitem", tabindex: -1, [action]: "" });
+      entry.removeAttribute("title");
+      entry.append(label);
+      menu.append(entry);
+    }
+    menu.addEventListener("toggle", ({ newState }) => {
+      opener.ariaExpanded = String(newState === "open");
+      if (newState === "closed") menu.remove();
+    });
+    opener.after(menu);
+    menu.showPopover({ source: opener });
+    const at = opener.getBoundingClientRect();
+    const isBelow = at.bottom + menu.offsetHeight + 80 < innerHeight; // above the bar at the bottom
+    menu.style.left = `${scrollX + Math.max(8, at.right - menu.offsetWidth)}px`;
+    menu.style.top = `${scrollY + (isBelow ? at.bottom : at.top - menu.offsetHeight)}px`;
+    menu.firstChild.focus({ preventScroll: true });
+  }
+
+  /** The arrow keys in a menu, and on the handle of a row. */
+  function steer(event) {
+    const isUp = event.key === "ArrowUp";
+    const menu = event.target.closest?.(".ew-menu");
+    if (menu && event.key === "Tab") menu.hidePopover();
+    if (!isUp && event.key !== "ArrowDown") return;
+    if (menu) {
+      const next = isUp ? event.target.previousSibling ?? menu.lastChild : event.target.nextSibling ?? menu.firstChild;
+      next.focus();
+    } else if (event.target.matches?.("[data-move]")) moveRow(event.target, isUp);
+    else return;
+    event.preventDefault();
+  }
+  document.addEventListener("keydown", steer);
 
   /** Give the content of a template with its placeholders filled in. */
   function fill(template, names) {
@@ -63,6 +115,7 @@
 
   const isRemoved = (row) => row.classList.contains("ew-removed");
   const kept = (list) => [...list.children].filter((row) => !isRemoved(row));
+  const rowOf = (element) => element.closest("[data-row]");
   const nameOf = (row) => row.dataset.row || "Row";
   const NAMED = "[data-list]:not(tbody)"; // rows of tables are named by their cells
 
@@ -120,17 +173,20 @@
   function setRemoved(row, removed) {
     row.classList.toggle("ew-removed", removed);
     row.querySelector(`[name="${row.dataset.prefix}-DELETE"]`).disabled = !removed;
-    const next = removed ? ":scope > .ew-undo [data-undo]" : "[data-remove]";
     const name = row.ariaLabel ?? nameOf(row);
     const list = row.parentElement;
     if (list.matches(NAMED)) nameRows(list);
     announce(removed ? `${name} removed.` : `${row.ariaLabel ?? nameOf(row)} restored.`);
-    row.querySelector(next).focus();
+    const tools = [...row.querySelectorAll("[data-row-menu], [data-remove]")];
+    const next = removed
+      ? row.querySelector(":scope > .ew-undo [data-undo]")
+      : tools.find((tool) => rowOf(tool) === row);
+    next.focus();
     changed(row);
   }
 
   function moveRow(button, up) {
-    const row = button.closest("[data-row]");
+    const row = rowOf(button);
     const other = up ? row.previousElementSibling : row.nextElementSibling;
     if (!other) {
       announce(`${nameOf(row)} is already ${up ? "first" : "last"}.`);
@@ -171,8 +227,9 @@
 
   const actions = {
     "[data-add]": addRow,
-    "[data-remove]": (button) => setRemoved(button.closest("[data-row]"), true),
-    "[data-undo]": (button) => setRemoved(button.closest("[data-row]"), false),
+    "[data-row-menu]": openMenu,
+    "[data-remove]": (button) => setRemoved(rowOf(button), true),
+    "[data-undo]": (button) => setRemoved(rowOf(button), false),
     "[data-move-up]": (button) => moveRow(button, true),
     "[data-move-down]": (button) => moveRow(button, false),
     "[data-line-add]": (button) => addLine(button.closest("[data-lines]")),
@@ -193,7 +250,10 @@
     }
     const button = event.target.closest("button");
     const selector = button && Object.keys(actions).find((each) => button.matches(each));
-    if (selector) actions[selector](button);
+    if (!selector) return;
+    const menu = button.closest(".ew-menu");
+    menu?.hidePopover(); // the focus is at its button again
+    actions[selector](menu?.previousElementSibling ?? button);
   });
 
   document.addEventListener("keydown", (event) => {
