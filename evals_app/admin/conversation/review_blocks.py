@@ -15,6 +15,7 @@ from evals_app.reports.answers.decided import WITH_PEOPLE
 from evals_app.reports.words.figures import score_text
 from evals_app.runs.reviews.decisions import given_grade, ruling_of
 from evals_app.runs.reviews.reviewing import SCORES, can_be_right, may_withdraw, scale_of
+from fixtures_app.editing.markup import icon_span
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,8 @@ class ReviewBlock:
             ]
         elif self.can_blame:
             buttons.append(format_html(_BUTTON, "not_the_agent", self._opens_form, _BLAME))
-        buttons.append(format_html(_BUTTON, "comment", self._opens_form, "Comment"))
+        remark = format_html("{}<span>Comment</span>", icon_span("forum"))
+        buttons.append(format_html(_BUTTON, "comment", self._opens_form, remark))
         return format_html(_ROW, subject.key, subject.grade or "", item, _join_parts(buttons))
 
     @property
@@ -146,8 +148,11 @@ class ReviewBlock:
 
     def _vote(self, key: str, word: str, text: str, action: SafeString) -> SafeString:
         is_pressed = "true" if self.own == word else "false"
-        pressed = format_html('data-say="{}" aria-pressed="{}" {}', key, is_pressed, action)
-        label = format_html('{} <kbd aria-hidden="true">{}</kbd>', text, key)
+        pressed = format_html(
+            'data-say="{}" title="{}" aria-pressed="{}" {}', key, text, is_pressed, action
+        )
+        icon = icon_span("check" if word == "agree" else "close")
+        label = format_html('{}<span>{}</span> <kbd aria-hidden="true">{}</kbd>', icon, text, key)
         return format_html(_BUTTON, word, pressed, label)
 
 
