@@ -88,7 +88,7 @@ class DecideRun(Endpoint):
     @extend_schema(
         operation_id="runs_decide",
         summary="Note that a version is shipped, or is not",
-        description="What is shipped becomes the baseline of the suite, if the run can be one. The"
+        description="What is shipped becomes the released version of the suite, if the run can be one. The"
         " decision appears beside the computed answer, and does not change it.",
         request=Ship,
         responses=responses(ShipDecisionJson, 404, 422, status=201),

@@ -96,7 +96,9 @@ class WriteWebhook(Spec):
     format: Literal["json", "slack"] = "json"
     on_end: bool = Field(default=False, description="A run has ended.")
     on_failure: bool = Field(default=True, description="A run did not pass.")
-    on_worse: bool = Field(default=True, description="A case is worse than in the baseline.")
+    on_worse: bool = Field(
+        default=True, description="A case is worse than in the released version."
+    )
     suites: list[Slug] = Field(default_factory=list, max_length=100, description="Empty: all.")
     is_enabled: bool = True
 

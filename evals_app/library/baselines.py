@@ -48,14 +48,14 @@ def set_baseline(run: Run, *, by: object = None) -> None:
             raise NotABaselineError(problem, key="is_baseline", value=True)
         changed = Suite.objects.filter(runs=locked).exclude(baseline=locked)
         if changed.update(baseline=locked, had_baseline=True):
-            _note(locked, f"Run {run.pk} is the baseline.", by)
+            _note(locked, f"Run {run.pk} is the released version.", by)
 
 
 def unset_baseline(run: Run, *, by: object = None) -> None:
     """Leave the suite of a run without a baseline, if the run is it."""
     with transaction.atomic():
         if Suite.objects.filter(runs=run, baseline=run).update(baseline=None):
-            _note(run, f"Run {run.pk} is no longer the baseline.", by)
+            _note(run, f"Run {run.pk} is no longer the released version.", by)
 
 
 def _note(run: Run, message: str, by: object) -> None:

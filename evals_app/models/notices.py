@@ -28,7 +28,7 @@ class Wishes(models.Model):
 
     on_end = models.BooleanField("a run ends", default=False)
     on_failure = models.BooleanField("a run does not pass", default=True)
-    on_worse = models.BooleanField("a case is worse than in the baseline", default=True)
+    on_worse = models.BooleanField("a case is worse than in the released version", default=True)
 
     class Meta:
         abstract = True

@@ -35,8 +35,10 @@ def test_a_later_run_names_the_cases_that_got_worse(visit: Visit) -> None:
 
     page = visit("evals_app_run_change", base.pk)
     open_more(page)
-    page.get_by_role("button", name="Use as baseline").press("Enter")
-    expect(page.locator("#content-main").get_by_text("Baseline", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Use as released version").press("Enter")
+    expect(
+        page.locator("#content-main").get_by_text("Released version", exact=True)
+    ).to_be_visible()
 
     worse = elsewhere(partial(worse_run, suite))
     page = visit("evals_app_run_change", worse.pk)
@@ -47,11 +49,11 @@ def test_a_later_run_names_the_cases_that_got_worse(visit: Visit) -> None:
 
     page = visit("evals_app_run_change", base.pk)
     open_more(page)
-    expect(page.get_by_role("button", name="Stop using as baseline")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop using as released version")).to_be_visible()
     page = visit("evals_app_suite_change", suite.pk)
     page.get_by_text("Released version:").get_by_role("link").click()
     open_more(page)
-    page.get_by_role("button", name="Stop using as baseline").press("Enter")
+    page.get_by_role("button", name="Stop using as released version").press("Enter")
     open_more(page)
-    expect(page.get_by_role("button", name="Use as baseline")).to_be_visible()
+    expect(page.get_by_role("button", name="Use as released version")).to_be_visible()
     assert elsewhere(lambda: Suite.objects.get().baseline_id) is None

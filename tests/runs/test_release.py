@@ -145,7 +145,7 @@ SITUATIONS: dict[Callable[[Suite], None], tuple[str, int]] = {
     part_of_the_suite: ("Not yet: Only 1 of 40 cases ran.", 3),
     other_agent: ("Not yet: The run tested another agent or model than the one to ship.", 3),
     slower: (
-        "No: 95 % of the replies may take at most 20 % longer than in the baseline; it was 220 % longer.",
+        "No: 95 % of the replies may take at most 20 % longer than in the released version; it was 220 % longer.",
         1,
     ),
     judge_not_trusted: ("Not yet: The judge cannot be trusted with this.", 3),

@@ -96,12 +96,14 @@ def change_baseline(request: HttpRequest, pk: int) -> HttpResponse:
     run = _find_run(pk)
     if request.POST.get("is_baseline") != "1":
         unset_baseline(run, by=request.user)
-        messages.success(request, f"Run {pk} is no longer the baseline of {run.suite_name}.")
+        messages.success(
+            request, f"Run {pk} is no longer the released version of {run.suite_name}."
+        )
         return redirect(run_url(run))
     try:
         set_baseline(run, by=request.user)
     except NotABaselineError as error:
-        messages.error(request, f"Run {pk} cannot be the baseline. {error}")
+        messages.error(request, f"Run {pk} cannot be the released version. {error}")
     else:
         messages.success(request, f"Later runs of {run.suite_name} are compared with run {pk}.")
     return redirect(run_url(run))

@@ -104,7 +104,7 @@ def _comparison(run: Run) -> dict[str, str]:
         return {}
     return {
         "compare_url": comparison_url([released.pk, run.pk]),
-        "compare_label": f"Compare with {released.short_name}, the baseline",
+        "compare_label": f"Compare with {released.short_name}, the released version",
     }
 
 
@@ -163,7 +163,7 @@ def how_long_kept(run: Run) -> str:
     if run.is_pinned or with_transcripts(run).is_pinned:
         return "kept indefinitely"
     if run.is_baseline:
-        return "kept while this run is the baseline"
+        return "kept while this run is the released version"
     if not days:
         return "kept until someone removes them"
     return f"kept for at least {plural(days, 'day')}"

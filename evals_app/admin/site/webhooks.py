@@ -102,7 +102,7 @@ class WebhookAdmin(ModelAdmin):
     ordering = ["name", "pk"]
     when_empty = (
         "A webhook sends a message to a program or a chat when a run ends, does not pass, or has a"
-        " case that is worse than in the baseline."
+        " case that is worse than in the released version."
     )
     fieldsets = [
         (None, {"fields": ["name", "url", "format"]}),

@@ -112,7 +112,7 @@ def pin(run: Run, body: Pin, _user: User) -> None:
 
 @_action(
     "baseline",
-    "Make a run the baseline of its suite, or no longer",
+    "Make a run the released version of its suite, or no longer",
     422,
     body=AsBaseline,
     description="Later runs of the suite are compared with it. It must have ended with a result for"

@@ -104,13 +104,13 @@ class GatesSpec(Spec):
     max_regressions: int | None = Field(
         default=None,
         title="Cases that got worse, at most",
-        description="For example, 0 requires that no case got worse since the baseline.",
+        description="For example, 0 requires that no case got worse since the released version.",
         ge=0,
     )
     max_score_drop: float | None = Field(
         default=None,
         title="Fall of the mean score, at most",
-        description="How far the mean score may be below the baseline's.",
+        description="How far the mean score may be below the released version's.",
         json_schema_extra=SHARE | {"example": 0.05},
         ge=0,
         le=1,
@@ -118,7 +118,7 @@ class GatesSpec(Spec):
     max_p95_increase: float | None = Field(
         default=None,
         title="Rise of the 95th-percentile reply time, at most",
-        description="By how much 95 of 100 replies may take longer than in the baseline, over the same"
+        description="By how much 95 of 100 replies may take longer than in the released version, over the same"
         " cases. For example, 20 % allows 1.2 s after 1.0 s.",
         json_schema_extra=SHARE | {"example": 0.2},
         ge=0,
@@ -127,7 +127,7 @@ class GatesSpec(Spec):
     max_cost_increase: float | None = Field(
         default=None,
         title="Rise of the cost, at most",
-        description="By how much the agent's mean cost of a conversation may be above the baseline's,"
+        description="By how much the agent's mean cost of a conversation may be above the released version's,"
         " over the same cases.",
         json_schema_extra=SHARE | {"example": 0.2},
         ge=0,

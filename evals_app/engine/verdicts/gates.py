@@ -284,6 +284,6 @@ def _not_higher(
 
 NOTHING_YET = "Nothing to compare with yet."
 NO_BASELINE = (
-    "This run has no baseline. Open a good run of the suite and press “Use as baseline”, or call"
-    " set_baseline; later runs are compared with it."
+    "There is no released version to compare with. Open a good run of the suite and press “Use as"
+    " released version”, or call set_baseline; later runs are compared with it."
 )

@@ -28,7 +28,7 @@ RunVerdict = Literal["passed", "failed", "inconclusive", "measured"]
 
 
 NOT_COMPARED = (
-    "The suite never had a baseline, so its gates that compare with one do not apply yet."
+    "The suite never had a released version, so its gates that compare with one do not apply yet."
 )
 NONE_PASSED = "No conversation passed, and such a run never passes."
 SOME_SKIPPED = "Scores, times and costs are those of the trials that ran; others were skipped."

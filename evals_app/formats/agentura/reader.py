@@ -102,7 +102,7 @@ class _Project:
         if ci is not None and ci.max_score_drop is not None:
             self.max_score_drop = ci.max_score_drop
             message = (
-                "Each suite gets the gate max_score_drop. Make a good run of each its baseline; "
+                "Each suite gets the gate max_score_drop. Make a good run of each its released version; "
                 "until then there is nothing to compare with, and the gate does not apply."
             )
             self.reading.say(("ci", "block_on_regression"), message, level="warning")

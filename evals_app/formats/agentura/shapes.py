@@ -170,10 +170,10 @@ class Ci(Foreign):
 
     overlooks = True
     lost = {
-        "compare_to": "A run is compared with the run that is the baseline of its suite, not with a "
+        "compare_to": "A run is compared with the run that is the released version of its suite, not with a "
         "branch. Left out.",
         "post_comment": "Nothing is posted. A run can be downloaded as Markdown. Left out.",
-        "fail_on_new_suite": "A suite without a baseline passes by its other rules: it has nothing to "
+        "fail_on_new_suite": "A suite without a released version passes by its other rules: it has nothing to "
         "be compared with yet. Left out.",
     }
 
@@ -197,7 +197,7 @@ class Config(Foreign):
         "suite, for example json_path or tool_not_called. Left out.",
         "consensus": "Agents do not vote here. Make an agent that asks several models, and "
         "import that. Left out.",
-        "drift": "Make a good run the baseline of its suite instead: later runs are compared with "
+        "drift": "Make a good run the released version of its suite instead: later runs are compared with "
         "its verdicts and scores. How much replies and calls resemble those of that run is not "
         "measured. Left out.",
     }

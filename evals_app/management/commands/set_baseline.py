@@ -17,22 +17,22 @@ class Command(BaseCommand):
 
     requires_system_checks = FOR_COMMANDS
 
-    help = "Make a run the baseline of its suite: later runs are compared with it."
+    help = "Make a run the released version of its suite: later runs are compared with it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("runs", nargs="+", type=RUN_NUMBER, metavar="RUN", help="Run numbers.")
         parser.add_argument(
-            "--remove", action="store_true", help="No longer use them as baselines."
+            "--remove", action="store_true", help="No longer use them as released versions."
         )
 
     def handle(self, *args: object, **options: Any) -> None:
         for run in named_runs(options["runs"]):
             if options["remove"]:
                 unset_baseline(run)
-                self.stdout.write(f"Run {run.pk} is not the baseline of {run.suite_slug}.")
+                self.stdout.write(f"Run {run.pk} is not the released version of {run.suite_slug}.")
                 continue
             try:
                 set_baseline(run)
             except NotABaselineError as error:
                 raise usage_error(str(error)) from error
-            self.stdout.write(f"Run {run.pk} is the baseline of {run.suite_slug}.")
+            self.stdout.write(f"Run {run.pk} is the released version of {run.suite_slug}.")

@@ -212,7 +212,7 @@ class RunRow(Answer):
         description="What it has in common with the runs that were started together with it."
     )
     baseline: int | None = Field(description="The run that its gates compare it with.")
-    is_baseline: bool = Field(description="Whether it is the baseline of its suite.")
+    is_baseline: bool = Field(description="Whether it is the released version of its suite.")
     reviewed: ReviewedRun | None = Field(
         description="With the decisions of people; null: they overruled no grade."
     )
@@ -261,11 +261,11 @@ class Gate(Answer):
     actual: float | None
     passed: bool | None
     is_applied: bool = Field(
-        description="false: it compares with a baseline, which the suite never had. Such a gate holds no"
+        description="false: it compares with a released version, which the suite never had. Such a gate holds no"
         " run back."
     )
     reason: str | None = Field(
-        description="What was compared with the baseline, why nothing was measured, or why the gate"
+        description="What was compared with the released version, why nothing was measured, or why the gate"
         " is not decided: what is not graded could change the answer."
     )
     graded: int | None = Field(

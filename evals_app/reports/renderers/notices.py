@@ -164,7 +164,7 @@ def mail_text(notice: Notice) -> str:
     for title, names in _lists(notice):
         lines = [f"* {name}" for name in names.first]
         parts.append("\n".join(filter(None, [title, *lines, names.more])))
-    links = [("The run", notice.url), ("Compared with the baseline", notice.compare_url)]
+    links = [("The run", notice.url), (f"Compared with run {notice.baseline}", notice.compare_url)]
     parts.append("\n".join(f"{title}: {url}" for title, url in links if url))
     return "\n\n".join(filter(None, parts)) + "\n"
 

@@ -15,10 +15,10 @@ _SENTENCES = {
     "max_p95_ms": "95 % of the replies must arrive within {}",
     "max_cost_per_call_usd": "A turn of the agent may cost at most {} on average",
     "max_cost_usd": "Agent and judge together may cost at most {}",
-    "max_regressions": "At most {} may have got worse since the baseline",
-    "max_score_drop": "The mean score may be at most {} below the baseline's",
-    "max_p95_increase": "95 % of the replies may take at most {} longer than in the baseline",
-    "max_cost_increase": "A conversation may cost at most {} more than in the baseline",
+    "max_regressions": "At most {} may have got worse since the released version",
+    "max_score_drop": "The mean score may be at most {} below the released version's",
+    "max_p95_increase": "95 % of the replies may take at most {} longer than in the released version",
+    "max_cost_increase": "A conversation may cost at most {} more than in the released version",
 }
 
 # The same after “We may ship if”.
@@ -28,15 +28,15 @@ _CONDITIONS = {
     "max_p95_ms": "95 % of the replies arrive within {}",
     "max_cost_per_call_usd": "a turn of the agent costs at most {} on average",
     "max_cost_usd": "agent and judge together cost at most {}",
-    "max_regressions": "at most {} got worse since the baseline",
-    "max_score_drop": "the mean score is at most {} below the baseline's",
-    "max_p95_increase": "95 % of the replies take at most {} longer than in the baseline",
-    "max_cost_increase": "a conversation costs at most {} more than in the baseline",
+    "max_regressions": "at most {} got worse since the released version",
+    "max_score_drop": "the mean score is at most {} below the released version's",
+    "max_p95_increase": "95 % of the replies take at most {} longer than in the released version",
+    "max_cost_increase": "a conversation costs at most {} more than in the released version",
 }
 
 # The same as a person writes it, where more than a number differs.
 _TO_WRITE = {
-    "max_regressions": "at most {} cases got worse since the baseline",
+    "max_regressions": "at most {} cases got worse since the released version",
     "min_judge_agreement": "each judge that decides agrees with people in at least {} of the answers",
 }
 
@@ -57,7 +57,7 @@ def gate_word(gate: Mapping[str, Any]) -> str:
 def gate_condition(gate: Mapping[str, Any], *, scale: str) -> str:
     """Return what a gate of an answer requires, as it follows “We may ship if”."""
     if gate["name"] == "max_regressions" and gate["limit"] == 0:
-        return "no case got worse since the baseline"
+        return "no case got worse since the released version"
     return _CONDITIONS[gate["name"]].format(_value_text(gate["name"], gate["limit"], scale))
 
 
@@ -75,7 +75,7 @@ def gate_texts(gate: Mapping[str, Any], *, scale: str) -> tuple[str, str]:
     name, actual = gate["name"], gate["actual"]
     sentence = _SENTENCES[name].format(_value_text(name, gate["limit"], scale))
     if name == "max_regressions" and gate["limit"] == 0:
-        sentence = "No case may have got worse since the baseline"
+        sentence = "No case may have got worse since the released version"
     if actual is None:
         return sentence, "unknown"
     if name == "min_pass_rate" and gate.get("graded"):

@@ -41,7 +41,7 @@ def find_baseline(suite: Suite, chosen: Baseline | None, say: Callable[[str], No
         if passed is None and _lost_its_base(suite):
             say(
                 f"The run that {suite.slug} was compared with was deleted, and no whole run is left that"
-                " passed. Run it without a baseline first, or choose another run."
+                " passed. Run it without comparing first, or choose another run."
             )
         return passed
     if isinstance(chosen, int):
@@ -52,7 +52,7 @@ def find_baseline(suite: Suite, chosen: Baseline | None, say: Callable[[str], No
     run = runs.filter(pk__in=Suite.objects.filter(pk=suite.pk).values("baseline")).first()
     if run is None and chosen == "pinned":
         say(
-            f"Suite {suite.slug} has no baseline. Make a run its baseline first, on the page of the"
+            f"Suite {suite.slug} has no released version. Make a run its released version first, on the page of the"
             " run or with set_baseline."
         )
     return run

@@ -33,18 +33,18 @@ def suite_page(suite: Suite) -> str:
 
 def test_a_run_is_made_the_baseline_and_no_longer(admin_client: Client) -> None:
     run = make_run(["passed", "failed"])
-    assert "Use as baseline" in admin_client.get(page_of(run)).content.decode()
+    assert "Use as released version" in admin_client.get(page_of(run)).content.decode()
 
     page = mark(admin_client, run, is_baseline=True)
 
     assert Suite.objects.get().baseline == run
-    assert "Stop using as baseline" in page
-    assert "kept while this run is the baseline" in page
+    assert "Stop using as released version" in page
+    assert "kept while this run is the released version" in page
 
     page = mark(admin_client, run, is_baseline=False)
 
     assert Suite.objects.get().baseline is None
-    assert "Use as baseline" in page
+    assert "Use as released version" in page
     assert LogEntry.objects.filter(user__username="admin").count() == 2
 
 
@@ -65,7 +65,7 @@ def test_only_a_run_with_every_case_is_offered_as_baseline(
     assert (url(run, "baseline") in admin_client.get(page_of(run)).content.decode()) is is_offered
 
     if not is_offered:
-        assert "cannot be the baseline" in mark(admin_client, run, is_baseline=True)
+        assert "cannot be the released version" in mark(admin_client, run, is_baseline=True)
         assert Suite.objects.get().baseline is None
 
 

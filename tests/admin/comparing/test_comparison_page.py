@@ -307,7 +307,7 @@ def test_a_run_is_compared_with_the_baseline_else_the_previous_whole_run(
     suite.baseline = first
     suite.save()
     assert [choice for choice in choices_of(admin_client, run) if choice[2]] == [
-        (first.pk, "baseline of the suite", True)
+        (first.pk, "released version of the suite", True)
     ]
 
 

@@ -56,22 +56,22 @@ def plain(text: str) -> str:
         ),
         pytest.param(
             {"name": "max_regressions", "limit": 1, "actual": 2, "passed": False},
-            "At most 1 case got worse since the baseline", "2 cases", "Not met",
+            "At most 1 case got worse since the released version", "2 cases", "Not met",
             id="regressions",
         ),
         pytest.param(
             {"name": "max_regressions", "limit": 0, "actual": 0, "passed": True},
-            "No case got worse since the baseline", "0 cases", "Met",
+            "No case got worse since the released version", "0 cases", "Met",
             id="no regressions",
         ),
         pytest.param(
             {"name": "max_score_drop", "limit": 0.05, "actual": 0.0512, "passed": False},
-            "The mean score is at most 0.2 below the baseline's", "0.2048 below", "Not met",
+            "The mean score is at most 0.2 below the released version's", "0.2048 below", "Not met",
             id="a fall",
         ),
         pytest.param(
             {"name": "max_score_drop", "limit": 0.05, "actual": -0.1, "passed": True},
-            "The mean score is at most 0.2 below the baseline's", "0.4 above", "Met",
+            "The mean score is at most 0.2 below the released version's", "0.4 above", "Met",
             id="a rise",
         ),
     ],

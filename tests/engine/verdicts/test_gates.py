@@ -78,7 +78,7 @@ def gate_of(*args: Any, **given: Any) -> GateResult:
         ({"a": "PF"}, {"a": "F"}, 0, None, None, "No case that passed"),
         pytest.param({"x": "P"}, {"a": "P"}, 0, None, None, "1 new", id="no case in common"),
         pytest.param({}, {"a": "P"}, 0, None, None, "1 new", id="empty baseline"),
-        pytest.param(None, {"a": "P"}, 0, None, None, "no baseline", id="no baseline"),
+        pytest.param(None, {"a": "P"}, 0, None, None, "no released version", id="no baseline"),
     ],
 )
 def test_only_cases_that_passed_and_fail_now_are_regressions(
