@@ -100,17 +100,12 @@ def forecast_run(
     asked = _call_counts(guesser, basis)
     rates, unpriced = _rates(asked, total, providers)
 
-    def usd(effort: EstimatedEffort) -> float:
-        tokens = (*effort.agent[1:], *effort.judge[1:])
-        return sum(rate * count for rate, count in zip(rates, tokens, strict=True))
-
-    cost = basis.around(usd(total), usd)
     is_outside = guesser.asks_agent and guesser.agent.driver in OUTSIDE
     at_once = _at_once(guesser, providers, concurrency)
     return Forecast(
         conversations=round(sum(basis.trials.values())),
         **{name: round(n) for name, n in total._asdict().items() if name != "time_s"},
-        cost_usd=None if unpriced else (_usd(cost[0]), _usd(cost[1])),
+        cost_usd=None if unpriced else _cost_usd(basis, rates),
         unpriced=unpriced,
         # The speed of an external agent is unknown before it has answered once.
         duration_s=None
@@ -281,6 +276,17 @@ def _rates(
         rates += mean
         unpriced |= dict.fromkeys(unknown)
     return rates, tuple(unpriced)
+
+
+def _cost_usd(basis: _Basis, rates: Sequence[float]) -> tuple[Decimal, Decimal]:
+    """Return the range of the cost, from what tokens cost."""
+
+    def usd(effort: EstimatedEffort) -> float:
+        tokens = (*effort.agent[1:], *effort.judge[1:])
+        return sum(rate * count for rate, count in zip(rates, tokens, strict=True))
+
+    low, high = basis.around(usd(basis.total), usd)
+    return _usd(low), _usd(high)
 
 
 def _mean_rates(

@@ -141,11 +141,7 @@ def plan_regrade(
         CannotStartError: there is nothing to grade, or something is missing.
     """
     _refuse(run, trials=trials)
-    try:
-        old = SnapshotSpec.read(run.snapshot.content)
-    except ValidationError as exc:
-        problem = f"Run {run.pk} was made by another version of Evalwell; start its suite instead."
-        raise CannotStartError(problem) from exc
+    old = _read_snapshot(run)
     chosen = _find_executions(run, cases=cases, executions=executions)
     other = _read_judge(judge)
     regrading = RegradePlan(run, suite, trials, judge, head=old, judges=run.judge)
@@ -168,9 +164,7 @@ def plan_regrade(
             regrading.frozen, regrading.head = frozen, frozen.head
             regrading.judges = judges_text(frozen.judges)
         else:
-            month = tightest_limit(by)
-            if month and month.is_used_up and is_paid(old.providers):
-                raise CannotStartError(month.why_refused)
+            _refuse_at_ceiling(old, by=by)
         yield regrading
 
 
@@ -180,6 +174,20 @@ def _refuse(run: Run, *, trials: int) -> None:
     if not 1 <= trials <= MAX_TRIALS:
         problem = f"Each conversation can be graded 1 to {MAX_TRIALS} times, not {trials}."
         raise CannotStartError(problem)
+
+
+def _refuse_at_ceiling(old: SnapshotSpec, *, by: int | None) -> None:
+    month = tightest_limit(by)
+    if month and month.is_used_up and is_paid(old.providers):
+        raise CannotStartError(month.why_refused)
+
+
+def _read_snapshot(run: Run) -> SnapshotSpec:
+    try:
+        return SnapshotSpec.read(run.snapshot.content)
+    except ValidationError as exc:
+        problem = f"Run {run.pk} was made by another version of Evalwell; start its suite instead."
+        raise CannotStartError(problem) from exc
 
 
 def _read_judge(written: str) -> ModelSpec | None:

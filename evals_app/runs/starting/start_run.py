@@ -35,7 +35,8 @@ def start_run(
 ) -> Run:
     """Start a run of a suite, or of a `Part` of it; it stops before a call that might exceed a ceiling.
 
-    `group` is what runs have in common that are started together. `all_trials`: none is skipped, whatever the suite says. What compares runs needs that. Only a
+    `group` is what runs have in common that are started together. `all_trials`: none is skipped,
+    whatever the suite says. What compares runs needs that. Only a
     try includes disabled cases: that is how people try cases that are not ready.
 
     Raises:
@@ -46,8 +47,7 @@ def start_run(
         if not frozen.executions:
             raise CannotStartError(nothing_chosen([suite], frozen.part))
         overrides = _overrides(suite, choices, frozen.baseline, all_trials=all_trials)
-        needs_all = not overrides.keys().isdisjoint({"all_trials", "baseline"})
-        stops = frozen.head.suite.stops_when_decided and not needs_all
+        stops = frozen.head.suite.stops_when_decided and not _NEED_ALL & overrides.keys()
         return create_run(
             frozen.snapshot(),
             head=frozen.head,
@@ -71,6 +71,9 @@ def start_run(
             idempotency_key=idempotency_key,
             group=group,
         )
+
+
+_NEED_ALL = {"all_trials", "baseline"}  # of the overrides: they need every trial
 
 
 def _overrides(

@@ -60,13 +60,7 @@ async def faithfulness(
     claims = await kept.of(dialogue, inquiry)
     inquiry.injection_suspected |= claims.injection_suspected
     if not claims.claims:
-        flags = inquiry.flags(question.view)
-        if "injection" in flags:  # the reply may have asked its judge for just that
-            raise JudgeError("The judge lists no claims, and the reply seems to address the judge.")
-        reason = (
-            "The reply makes no factual claim, so there is nothing to compare with the context."
-        )
-        return MetricScore(score=None, reason=reason, details={"flags": flags})
+        return _without_claims(question, inquiry)
     items = to_items(claims.claims, inquiry)
     if not chunks:
         are = "is" if len(items) == 1 else "are"
@@ -98,3 +92,12 @@ async def faithfulness(
         ratios={"supported": supported[0], "no_contradiction": uncontradicted[0]},
         left_out=list(claims.left_out),
     )
+
+
+def _without_claims(question: RagQuestion, inquiry: Inquiry) -> MetricScore:
+    """Return no score, unless the judge may have been misled."""
+    flags = inquiry.flags(question.view)
+    if "injection" in flags:  # the reply may have asked its judge for just that
+        raise JudgeError("The judge lists no claims, and the reply seems to address the judge.")
+    reason = "The reply makes no factual claim, so there is nothing to compare with the context."
+    return MetricScore(score=None, reason=reason, details={"flags": flags})
