@@ -12,6 +12,7 @@ register = template.Library()
 
 # Unfold's modal shows what HTMX loads into it.
 _INTO_DIALOG = {"hx-target": "#modal-content", "x-on:htmx:after-on-load": "openModal = true"}
+_INTO_DIALOG_TEXT = flatatt(_INTO_DIALOG)  # lists have it in each row
 
 
 @register.simple_tag(name="icon")
@@ -113,7 +114,7 @@ def dismiss_button(label: str) -> SafeString:
 @register.simple_tag
 def into_dialog() -> SafeString:
     """Return the attributes that open a dialog with what `hx-get` loads."""
-    return flatatt(_INTO_DIALOG)
+    return _INTO_DIALOG_TEXT
 
 
 def _button(
