@@ -26,6 +26,7 @@ from evals_app.admin.agents.starting_cards import asks_first, start_page, starti
 from evals_app.admin.agents.topics_page import SEEING_TOPICS
 from evals_app.admin.history.suite_rows import suite_rows
 from evals_app.admin.history.trends import MAX_SUITES, suites_of, trend_of
+from evals_app.admin.kit.cells import two_lines
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.lines import TextLines
 from evals_app.admin.kit.model_choices import ModelInput
@@ -222,7 +223,7 @@ class AgentAdmin(Duplicating, Editor):
     """Agents: what is tested."""
 
     form = AgentForm
-    list_display = ["name", "show_driver", "show_reached", "show_tools", "updated_at"]
+    list_display = ["name_and_kind", "show_tools", "updated_at"]
     list_filter = ["driver"]
     search_fields = [
         *("name", "slug", "model", "description"),
@@ -400,16 +401,13 @@ class AgentAdmin(Duplicating, Editor):
         if isinstance(spec, ScriptedAgent) and (problem := spec.unreached_rules()[1]):
             messages.warning(request, problem)
 
-    @display(description="What it is", ordering="driver")
-    def show_driver(self, agent: Agent) -> str:
-        return DRIVERS[agent.driver].label
-
-    @display(description="Target")
-    def show_reached(self, agent: Agent) -> str:
+    @display(description="Agent", ordering="name")
+    def name_and_kind(self, agent: Agent) -> SafeString:
         own = agent.connection
         outside = own.get("url") or own.get("callable") or " ".join(own.get("command", []))
-        asked = agent.model or outside
-        return cut_middle(asked, _ASKED_CHARS) or "-"
+        target = cut_middle(agent.model or outside, _ASKED_CHARS)
+        kind = DRIVERS[agent.driver].label
+        return two_lines(agent.name, f"{kind}: {target}" if target else kind)
 
     @display(description="Tools")
     def show_tools(self, agent: Agent) -> str:

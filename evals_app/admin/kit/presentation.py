@@ -170,7 +170,8 @@ def has_scripted_judge(run: Run) -> bool:
 
 def run_badges(run: Run) -> SafeString:
     """Return the badges of a run: its state and labels."""
-    return format_html("{} {}", badge(run_state(run)), run_labels(run))
+    sign = SIGNS[run_state(run)]
+    return format_html("{} {}", verdict_span(sign.tone, sign.word), run_labels(run))
 
 
 def run_labels(run: Run) -> SafeString:

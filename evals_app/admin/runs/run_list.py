@@ -1,13 +1,12 @@
 """The columns of the list of runs: each is a first line, and a quiet one below it."""
 
-from collections.abc import Iterable
-
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from unfold.decorators import display
 
-from evals_app.admin.kit.presentation import SIGNS, between, plural, run_labels, run_state
+from evals_app.admin.kit.cells import bar_of_cases, two_lines
+from evals_app.admin.kit.presentation import between, plural, run_badges
 from evals_app.admin.runs.run_belonging import followers_in_words
 from evals_app.admin.starting.run_dialog import models_url
 from evals_app.engine.llm.pricing import usd_text
@@ -16,7 +15,7 @@ from evals_app.models import Run
 from evals_app.reports.answers.decided import share_with_people
 from evals_app.reports.words.figures import UNKNOWN, score_text
 from evals_app.reports.words.shares import CASE_COUNTS
-from fixtures_app.editing.markup import segment_bar, verdict_span
+from fixtures_app.editing.markup import segment_bar
 from fixtures_app.editing.times import moment
 
 
@@ -24,16 +23,14 @@ from fixtures_app.editing.times import moment
 def run_cell(run: Run) -> SafeString:
     """Return the suite of a run, and below it its number, what it covered, and who was tested."""
     below = [f"Run {run.pk}", run.covers, run.agent_name, run.model]
-    return _two(run.suite_name, ", ".join(filter(None, below)))
+    return two_lines(run.suite_name, ", ".join(filter(None, below)))
 
 
 @display(description="Verdict")
 def verdict_cell(run: Run) -> SafeString:
     """Return the state of a run with its labels, and below it the score."""
-    sign = SIGNS[run_state(run)]
     score = score_text(run.score, scale=run.score_scale)
-    first = format_html("{} {}", verdict_span(sign.tone, sign.word), run_labels(run))
-    return _two(first, "" if score == UNKNOWN else f"score {score}")
+    return two_lines(run_badges(run), "" if score == UNKNOWN else f"score {score}")
 
 
 @display(description="Cases passed")
@@ -42,16 +39,11 @@ def cases_cell(run: Run) -> SafeString:
     if run.is_open:
         done, total = run.ended_count, run.total
         bar = segment_bar([("busy", done), ("none", total - done)], f"{done:,} of {total:,}")
-        return _two(bar, f"{done:,} of {total:,} conversations done")
-    numbers = [vars(run).get(column) or 0 for column in CASE_COUNTS]
-    words = ("passed", "failed", "not graded")
-    label = ", ".join(
-        f"{number:,} {word}" for number, word in zip(numbers, words, strict=True) if number
-    )
-    bar = segment_bar(zip(("good", "bad", "warn"), numbers, strict=True), label)
+        return two_lines(bar, f"{done:,} of {total:,} conversations done")
     share = share_with_people(vars(run), run.reviewed) if run.verdict else ""
-    conversations = "" if run.total == sum(numbers) else _conversations(run)
-    return _two(bar if any(numbers) else "", share, conversations)
+    counted = sum(vars(run).get(column) or 0 for column in CASE_COUNTS)
+    conversations = "" if run.total == counted else _conversations(run)
+    return two_lines(bar_of_cases(run), share, conversations)
 
 
 @display(description="Cost")
@@ -70,7 +62,7 @@ def cost_cell(run: Run) -> str:
 def started_cell(run: Run) -> SafeString:
     """Return when a run started, and below it how long it took."""
     lasted = between(run.started_at, run.finished_at or timezone.now())
-    return _two(moment(run.started_at) or "not yet", "" if lasted == UNKNOWN else lasted)
+    return two_lines(moment(run.started_at) or "not yet", "" if lasted == UNKNOWN else lasted)
 
 
 @display(description="Belongs to it")
@@ -99,12 +91,3 @@ def _conversations(run: Run) -> str:
     }
     shown = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
     return f"{shown} of {plural(run.total, 'conversation')}"
-
-
-def _two(first: str, *below: str) -> SafeString:
-    """Return a line, and quiet ones below it."""
-    return format_html('<div class="ew-two">{}{}</div>', first, _quiet_lines(filter(None, below)))
-
-
-def _quiet_lines(lines: Iterable[str]) -> SafeString:
-    return format_html_join("", "<small>{}</small>", ((line,) for line in lines))

@@ -11,12 +11,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
-from unfold.decorators import action, display
+from unfold.decorators import action
 from unfold.views import ChangeList
 
 from evals_app.admin.agents.copies import copy_suite
 from evals_app.admin.checks.check_rows import ChecksEditor, DefaultCheckInline
-from evals_app.admin.history.suite_verdict import standing_text
 from evals_app.admin.importing.exporting import VIEWING_EVERYTHING, sees_providers, send
 from evals_app.admin.kit.permissions import requires
 from evals_app.admin.regrading.regrade_dialog import offer_to_try
@@ -29,31 +28,21 @@ from evals_app.admin.starting.run_dialog import (
 from evals_app.admin.starting.run_suites import RUNNING_SUITES, run_suites_url
 from evals_app.admin.suites.archiving import ArchivedFilter, Archiving
 from evals_app.admin.suites.suite_form import GATES, SuiteForm
+from evals_app.admin.suites.suite_list import (
+    SuiteList,
+    SuiteTagFilter,
+    passed_cell,
+    suite_cell,
+    verdict_cell,
+)
 from evals_app.admin.suites.suite_pages import suite_head, with_schedules
 from evals_app.library.exporting.downloads import download, download_suite
 from evals_app.library.exporting.file_export import Form
 from evals_app.library.importing.rights import Rights
 from evals_app.models import Suite
-from evals_app.reports.words.shares import share_of_cases
 from evals_app.runs.ground.rights import RUNNING
-from evals_app.runs.reading.suite_verdict import standings, with_last_runs
+from evals_app.runs.reading.suite_verdict import with_last_runs
 from fixtures_app.editing.duplicating import Duplicating
-
-
-class SuiteList(ChangeList):
-    """A page of the list, with the verdicts of its suites."""
-
-    result_list: Any
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.result_list = list(self.result_list)
-        has_run_links = request.user.has_perm("evals_app.view_run")
-        for suite, standing in zip(self.result_list, standings(self.result_list), strict=True):
-            suite.standing, suite.has_run_links = standing, has_run_links
-
-    def url_for_result(self, result: Any) -> str:
-        return reverse("admin:evals_app_suite_cases", args=[result.pk])
 
 
 def _exports(
@@ -87,12 +76,10 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
 
     form = SuiteForm
     inlines = [DefaultCheckInline]
-    list_display = [
-        *("name", "agent", "case_count", "last_verdict", "pass_rate", "show_tags", "updated_at")
-    ]
+    list_display = [suite_cell, verdict_cell, passed_cell, "show_tags", "updated_at"]
     list_select_related = ["agent"]
-    list_filter = ["agent", ArchivedFilter]
-    search_fields = ["name", "slug", "description"]
+    list_filter = ["agent", SuiteTagFilter, ArchivedFilter]
+    search_fields = ["name", "slug", "description", "tags", "agent__name"]
     ordering = ["name"]
 
     class Media:
@@ -157,20 +144,6 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return SuiteList
-
-    @display(description="Cases", ordering="case_count")
-    def case_count(self, suite: Any) -> int:
-        count: int = suite.case_count
-        return count
-
-    @display(description="Last verdict")
-    def last_verdict(self, suite: Any) -> SafeString:
-        return standing_text(suite.standing, has_links=suite.has_run_links)
-
-    @display(description="Cases passed")
-    def pass_rate(self, suite: Any) -> str:
-        run = suite.standing.verdict_run
-        return share_of_cases(vars(run)) if run else ""
 
     # The page
 

@@ -15,7 +15,7 @@ from evals_app.reports.words.similarity import STAND_IN
 from fixtures_app.models import Fixture
 from tests.authored import CONTAINS, a_case, client_who_may, write_suite
 from tests.makers import make_run
-from tests.page_form import PageForm, open_page
+from tests.page_form import PageForm, open_page, shown_text
 
 pytestmark = pytest.mark.django_db
 
@@ -283,9 +283,9 @@ def test_a_part_of_a_suite_is_run(admin_client: Client) -> None:
 @pytest.mark.parametrize(
     ("chosen", "sentence"),
     [
-        pytest.param({}, "Runs 6 conversations.", id="all"),
-        pytest.param({"cases": "order"}, "Runs 4 conversations.", id="named"),
-        pytest.param({"tags": "x", "trials": "1"}, "Runs 1 conversation.", id="tagged, one trial"),
+        pytest.param({}, "Conversations 6 ", id="all"),
+        pytest.param({"cases": "order"}, "Conversations 4 ", id="named"),
+        pytest.param({"tags": "x", "trials": "1"}, "Conversations 1 ", id="tagged, one trial"),
         pytest.param({"cases": "none"}, "No conversation", id="none"),
         ({"trials": "many"}, "Trials: enter a whole number from 1 to 100."),
         pytest.param({"trials": "0"}, "Trials: enter a whole number from 1 to 100.", id="zero"),
@@ -297,9 +297,9 @@ def test_the_dialog_tells_how_many_conversations_it_would_start(
     cases = [a_case("Order late", tags=["x"]), a_case("Order"), a_case("Hello")]
     suite = write_suite(cases, trials=2)
 
-    response = admin_client.get(url_of(suite, "run-size"), chosen)
+    size = admin_client.get(url_of(suite, "run-size"), chosen)
 
-    assert response.content.decode().startswith(sentence)
+    assert shown_text(size).startswith(sentence)
 
 
 def test_why_a_run_cannot_start_is_explained(admin_client: Client) -> None:
@@ -407,3 +407,16 @@ def test_who_may_not_see_runs_is_not_led_to_them() -> None:
 
     assert "Failed" in text
     assert f"run/{run.pk}/" not in text
+
+
+def test_suites_are_found_by_their_tags_and_filtered_by_one(admin_client: Client) -> None:
+    tagged = write_suite([a_case()], tags=["smoke", "Eile"])
+    write_suite([a_case()], slug="other", tags=["eile"])
+
+    def found(query: str) -> list[int]:
+        return [suite.pk for suite in admin_client.get(LIST + query).context["cl"].result_list]
+
+    assert found("?q=smoke") == [tagged.pk]
+    assert found("?tag=Eile") == [tagged.pk]
+    assert found("?tag=none") == []
+    assert len(found("")) == 2
