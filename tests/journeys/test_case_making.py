@@ -21,7 +21,7 @@ def talked() -> Execution:
 def test_from_a_conversation_to_a_case_that_runs_offline(visit: Visit) -> None:
     execution = elsewhere(talked)
     page = visit("evals_app_execution_change", execution.pk)
-    page.locator("summary", has_text="More").press("Enter")
+    page.locator(".review-actions summary").press("Enter")
     page.get_by_role("link", name="Make a case of this").press("Enter")
 
     tally = page.locator("[data-tally]")

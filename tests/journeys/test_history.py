@@ -43,7 +43,7 @@ def test_from_a_failure_to_who_changed_what(visit: Visit) -> None:
     expect(strip.get_by_role("listitem")).to_have_count(3)
     expect(strip.locator("[aria-current]")).to_contain_text(f"Run {execution.run_id}")
     assert violations(page) == []
-    page.locator("summary", has_text="More").press("Enter")
+    page.locator(".review-actions summary").press("Enter")
     page.get_by_role("link", name="What happened before").press("Enter")
 
     run_link = page.get_by_role("link", name=f"Run {execution.run_id}", exact=True)

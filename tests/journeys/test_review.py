@@ -67,7 +67,7 @@ def test_from_a_failure_to_its_repair_and_a_rerun_by_keyboard(visit: Visit) -> N
     elsewhere(
         lambda: Assertion.objects.filter(turn__case__name="case 2").update(options={"value": "bye"})
     )
-    page.locator("summary", has_text="More").press("Enter")
+    page.locator(".review-actions summary").press("Enter")
     page.get_by_role("button", name="Re-run this case").press("Enter")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_focused()

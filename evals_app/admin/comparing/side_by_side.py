@@ -21,11 +21,11 @@ from evals_app.admin.conversation.transcripts import (
     world_lines,
 )
 from evals_app.admin.kit.presentation import (
-    CAUSES,
     SIGNS,
     badge,
     execution_scripted_badge,
     execution_state,
+    headline,
 )
 from evals_app.engine.record.trial import Trial
 from evals_app.engine.statistics.comparison import change_of
@@ -99,8 +99,8 @@ class Side:
         return execution_scripted_badge(self.execution) if self.execution else ""
 
     @property
-    def cause(self) -> str:
-        return CAUSES.get(self.execution.cause, "") if self.execution else ""
+    def headline(self) -> str:
+        return headline(self.execution) if self.execution else ""
 
     @property
     def world(self) -> WorldLines:

@@ -74,7 +74,7 @@ class ExecutionAdmin(ReadOnly):
     paginator = InfinitePaginator
     change_form_template = "admin/evals_app/conversation/review.html"
     when_empty = (
-        "An execution is one conversation of a run, with its verdict. Open a suite and press Run."
+        "These are the conversations of runs, with their verdicts. Open a suite and press Run."
     )
 
     # The list

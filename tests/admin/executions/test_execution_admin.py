@@ -273,10 +273,10 @@ def test_an_empty_list_says_how_to_fill_it_or_leads_back_to_all(admin_client: Cl
     make_run(["passed"])
     filtered = admin_client.get(f"{LIST}?verdict__exact=failed").content.decode()
 
-    assert "No executions yet" in empty
+    assert "No conversations yet" in empty
     assert "Open a suite and press Run." in empty
     assert "No results" in filtered
-    assert "Show all executions" in filtered
+    assert "Show all conversations" in filtered
 
 
 def test_untrusted_text_is_escaped_and_in_no_active_attribute(admin_client: Client) -> None:

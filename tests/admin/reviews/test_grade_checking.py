@@ -70,7 +70,17 @@ def test_nothing_on_the_page_gives_the_judge_away(
     after = answer(client, task, "yes").content.decode()
 
     assert "Zanzibar" in after
-    for secret in (*SECRETS, "tone-good", "tone-bad", "tone-warn", "Passed", "Failed", "Ungraded"):
+    for secret in (
+        *SECRETS,
+        "tone-good",
+        "tone-bad",
+        "tone-warn",
+        "is-good",
+        "is-bad",
+        "Passed",
+        "Failed",
+        "Ungraded",
+    ):
         assert secret not in before, secret
     assert f"/execution/{run.executions.get().pk}/" not in before
 
@@ -119,9 +129,12 @@ def test_an_answer_is_stored_and_compared(
 ) -> None:
     passed, agrees = expected
     task = create_task(judged_run(message), by=ann)
+    told = client.get(url(task)).content.decode()
 
     page = answer(client, task, value, reason="I have read it.")
 
+    assert "The recorded result stays." in told
+    assert ("has a second result" in page.content.decode()) is (agrees is False)
     review = Review.objects.get()
     assert (review.passed, review.reason, review.task) == (passed, "I have read it.", task)
     assert (review.by, review.was_blind) == (ann, True)
