@@ -35,7 +35,7 @@ def test_a_later_run_names_the_cases_that_got_worse(visit: Visit) -> None:
 
     page = visit("evals_app_run_change", base.pk)
     open_more(page)
-    page.get_by_role("button", name="Use as released version").press("Enter")
+    page.get_by_role("button", name="Use as released version").first.press("Enter")
     expect(
         page.locator("#content-main").get_by_text("Released version", exact=True)
     ).to_be_visible()
@@ -55,5 +55,5 @@ def test_a_later_run_names_the_cases_that_got_worse(visit: Visit) -> None:
     open_more(page)
     page.get_by_role("button", name="Stop using as released version").press("Enter")
     open_more(page)
-    expect(page.get_by_role("button", name="Use as released version")).to_be_visible()
+    expect(page.get_by_role("button", name="Use as released version").first).to_be_visible()
     assert elsewhere(lambda: Suite.objects.get().baseline_id) is None
