@@ -7,6 +7,7 @@ from django.urls import URLPattern, include, path
 from django.views.generic import RedirectView
 
 from evalsite.metrics import metrics
+from evalsite.search import search
 
 # Our own pages alone, not those that other applications would add by `autodiscover`: a schedule of
 # django-q2 runs any function that it names, so its page would allow code execution.
@@ -19,6 +20,7 @@ for application in ("evals_app", "fixtures_app"):
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/help/", include("evalsite.help")),
+    path("admin/search/", admin.site.admin_view(search), name="search"),  # instead of Unfold's
     path("admin/", include("evals_app.admin.people.urls")),
     path("admin/", ([*pages, *admin.site.get_urls()], "admin", admin.site.name)),
     path("api/", include("evals_app.api.urls")),

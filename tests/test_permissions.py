@@ -102,7 +102,7 @@ PAGES: dict[str, Need] = {
     "admin/login/": ANYBODY,
     "admin/logout/": ANYBODY,
     "admin/": STAFF,
-    "admin/search/": STAFF,
+    "admin/search/": {"GET": STAFF, "POST": NOBODY},
     "admin/evals_app/": STAFF,
     "admin/fixtures_app/": STAFF,
     "admin/auth/": STAFF,
@@ -620,7 +620,8 @@ def mistakes(visits: Iterable[tuple[str, bool, bool]]) -> list[str]:
 
 
 def test_every_address_is_in_a_table() -> None:
-    assert sorted(routes()) == sorted([*PAGES, *REST])
+    # Our search stands before Unfold's.
+    assert sorted({*routes()}) == sorted([*PAGES, *REST])
 
 
 def needs() -> Iterator[tuple[str, str, str, bool]]:

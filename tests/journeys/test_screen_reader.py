@@ -94,6 +94,24 @@ def test_check_boxes_are_in_a_group_with_a_name(visit: Visit) -> None:
     expect(group.get_by_role("checkbox")).to_have_count(1)
 
 
+def test_search_opens_by_a_key_chooses_by_arrows_and_gives_the_focus_back(visit: Visit) -> None:
+    case = write_case()
+    page = visit("index")
+    page.keyboard.press("Control+k")
+    box = page.get_by_role("combobox", name="Search everything")
+    expect(box).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(box).to_be_hidden()
+    expect(page.get_by_role("link", name="Search")).to_be_focused()
+
+    page.keyboard.press("Enter")
+    page.keyboard.type(case.name)
+    found = page.get_by_role("option", name=case.name)
+    expect(found).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/case/{case.pk}/change/")
+
+
 def test_the_menu_of_the_person_opens_by_keyboard(visit: Visit) -> None:
     page = visit("index")
     expect(page.get_by_role("main")).to_have_count(1)

@@ -72,7 +72,7 @@ def _links(request: HttpRequest, row: Model) -> Iterator[Link]:
         yield _list_link(request, type(row))
     if above is not None:
         yield from list(_links(request, above))[isinstance(row, Run) :]
-    yield _name(row), _url(row) if may_view(request, type(row)) else ""
+    yield _name(row), url_of(row) if may_view(request, type(row)) else ""
 
 
 def _above(row: Model) -> Model | None:
@@ -101,7 +101,8 @@ def _list_link(request: HttpRequest, model: type[Model]) -> Link:
     return list_name(model), list_url(model) if may_view(request, model) else ""
 
 
-def _url(row: Model) -> str:
+def url_of(row: Model) -> str:
+    """Return the address of the page of a row."""
     options = row._meta  # noqa: SLF001 - documented
     page = "cases" if isinstance(row, Suite) else "change"
     return reverse(f"admin:{options.app_label}_{options.model_name}_{page}", args=[row.pk])
