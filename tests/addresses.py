@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from evals_app.library.deleting.written import delete_case
 from evals_app.models import (
     AcceptedFailure,
     ApiToken,
@@ -58,7 +59,7 @@ def samples_for(settings: Any) -> Samples:
         **settings.REST_FRAMEWORK,
         "DEFAULT_THROTTLE_RATES": dict.fromkeys(settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]),
     }
-    suite = write_suite([a_case()])
+    suite = write_suite([a_case(), a_case("Gone")])
     save_fixture(
         FixtureSpec.model_validate(
             {"name": "Shop", "slug": "shop", "entities": [], "entity_types": [ORDER]}
@@ -80,6 +81,7 @@ def samples_for(settings: Any) -> Samples:
     Attachment.objects.store([b"text"])
     root = User.objects.create_superuser("owner")
     token, _ = ApiToken.issue(name="CI", user=root, scope="read")
+    deleted = delete_case(suite.cases.get(name="Gone"), by=root)
     case = Case.objects.get()
     rows: dict[str, Any] = {
         "suite": suite,
@@ -110,7 +112,7 @@ def samples_for(settings: Any) -> Samples:
     parts |= {"delivery": rows["webhook"].deliveries.create(body="{}").pk}
     parts |= {"start": run.pk, "stored": Assertion.objects.get(turn__case=case).pk}
     parts |= {"grade": grade.pk, "only": "all", "tasks": task.pk, "position": 1}
-    parts |= {"digest": yardstick.digest}
+    parts |= {"digest": yardstick.digest, "deleted": deleted.pk}
     parts |= {"sha256": Attachment.objects.get().pk, "kind": "contains"}
     review = Review.objects.create(
         execution=execution, kind="comment", reason="Hm.", by=root, by_name="owner"
@@ -165,6 +167,7 @@ def samples_for(settings: Any) -> Samples:
     bodies = {
         "admin/evals_app/suite/<int:pk>/cases/": {"up": case.pk},
         "admin/evals_app/execution/<int:pk>/review/": {"word": "comment", "reason": "Hm."},
+        "admin/evals_app/deleted/restore/": {"entry": deleted.pk},
     }
     return Samples(parts | urls, bodies)
 

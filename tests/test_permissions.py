@@ -151,6 +151,16 @@ PAGES: dict[str, Need] = {
     f"{_CASE}suite/": "view_suite",
     f"{_CASE}run-now/": RUNNING,
     f"{_CASE}duplicate/": "add_case view_case|change_case",
+    "admin/evals_app/deleted/": {
+        "GET": "|".join(
+            f"{verb}_{kind}"
+            for kind in ("suite", "case", "agent", "fixture", "entitytype")
+            for verb in ("view", "change")
+        ),
+        "POST": NOBODY,
+    },
+    "admin/evals_app/deleted/restore/": {"GET": NOBODY, "POST": "delete_case"},
+    "admin/evals_app/deleted/<int:deleted>/for-good/": "delete_case",
     **pages("evals_app", "suite"),
     f"{_SUITE}<int:pk>/cases/": {"GET": "view_suite|change_suite", "POST": "change_case"},
     f"{_SUITE}tags/": {"GET": "view_suite view_case", "POST": NOBODY},

@@ -1,6 +1,7 @@
 """The screens of people who write and review evals; each module registers its pages."""
 
 from evals_app.admin.agents import agent_admin
+from evals_app.admin.bin import fixtures
 from evals_app.admin.checks import evaluation_steps
 from evals_app.admin.executions import execution_admin
 from evals_app.admin.people import (

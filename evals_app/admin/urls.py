@@ -1,6 +1,7 @@
 """Addresses of the pages that belong to no form or list of Django's admin, room by room."""
 
 from evals_app.admin.agents.urls import urlpatterns as agents
+from evals_app.admin.bin.urls import urlpatterns as deleted
 from evals_app.admin.checks.urls import urlpatterns as checks
 from evals_app.admin.comparing.urls import urlpatterns as comparing
 from evals_app.admin.executions.urls import urlpatterns as executions
@@ -15,6 +16,6 @@ from evals_app.admin.starting.urls import urlpatterns as starting
 from evals_app.admin.suites.urls import urlpatterns as suites
 
 urlpatterns = [
-    *(agents + checks + comparing + executions + history + importing),
+    *(agents + checks + comparing + deleted + executions + history + importing),
     *(regrading + retests + reviews + runs + site + starting + suites),
 ]

@@ -1,6 +1,6 @@
 """The page of a fixture: entities, relations and knowledge are checked and saved as one spec."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin, messages
@@ -9,7 +9,6 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.text import capfirst
 from pydantic import ValidationError
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
@@ -23,10 +22,11 @@ from fixtures_app.admin.fixture_rows import (
     RelationForm,
     RelationFormSet,
 )
-from fixtures_app.editing.duplicating import Duplicating, free_name
+from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.editor import VersionedForm
 from fixtures_app.editing.rows import RowsInline
 from fixtures_app.editing.spec_errors import add_field_errors
+from fixtures_app.ground.words import free_name
 from fixtures_app.library import copy_fixture, save_fixture
 from fixtures_app.models import Entity, Fixture, KnowledgeChunk, Relation
 from fixtures_app.spec import FixtureSpec
@@ -128,16 +128,6 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
         links = [(_link(row),) for row in users_of(fixture)]
         return format_html_join(", ", "{}", links) or "Nothing yet"
 
-    def get_deleted_objects(
-        self, objs: Sequence[Fixture] | QuerySet[Fixture], request: HttpRequest
-    ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
-        """Show what uses the fixtures, where Django would show the rows in between."""
-        deleted, counts, lacking, protected = super().get_deleted_objects(objs, request)
-        if protected:
-            users = (row for fixture in objs for row in users_of(fixture))
-            protected = [_row_link(row) for row in dict.fromkeys(users)] or protected
-        return deleted, counts, lacking, protected
-
     def _create_formsets(self, *args: Any, **kwargs: Any) -> Any:
         formsets, inlines = super()._create_formsets(*args, **kwargs)
         if formsets:
@@ -178,7 +168,3 @@ def _link(row: Model) -> SafeString:
     except NoReverseMatch:
         url = "#"
     return format_html('<a class="ew-link" href="{}">{}</a>', url, row)
-
-
-def _row_link(row: Model) -> SafeString:
-    return format_html("{}: {}", capfirst(row._meta.verbose_name), _link(row))  # noqa: SLF001 - documented

@@ -1,6 +1,6 @@
 """A button that duplicates a row."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from django.contrib import messages
 from django.db.models import Model
@@ -10,19 +10,6 @@ from django.urls import reverse
 from unfold.admin import ModelAdmin
 from unfold.decorators import action
 from unfold.forms import BaseDialogForm
-
-
-def free_name(wanted: str, taken: Iterable[str], *, length: int, mark: str = " ") -> str:
-    """Return a free name: Refund copy, Refund copy 2."""
-    known = set(taken)
-    number = 1
-    while True:
-        end = f"{mark}copy" if number == 1 else f"{mark}copy{mark}{number}"
-        # A slug must not end up with two hyphens in a row.
-        name = f"{wanted[: length - len(end)].rstrip(' -_')}{end}"
-        if name not in known:
-            return name
-        number += 1
 
 
 class Duplicating(ModelAdmin):

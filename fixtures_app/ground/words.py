@@ -1,4 +1,4 @@
-"""Finds the known name that was probably meant."""
+"""Finds the known name that was probably meant, and names that are free."""
 
 import difflib
 from collections.abc import Iterable
@@ -47,3 +47,18 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     more = ", ..." if len(names) > _KNOWN_SHOWN else ""
     listing = f" Known: {', '.join(names[:_KNOWN_SHOWN])}{more}." if names else ""
     return near(word, names) or listing
+
+
+def free_name(
+    wanted: str, taken: Iterable[str], *, length: int, mark: str = " ", word: str = "copy"
+) -> str:
+    """Return a free name: Refund copy, Refund copy 2."""
+    known = set(taken)
+    number = 1
+    while True:
+        end = f"{mark}{word}" if number == 1 else f"{mark}{word}{mark}{number}"
+        # A slug must not end up with two hyphens in a row.
+        name = f"{wanted[: length - len(end)].rstrip(' -_')}{end}"
+        if name not in known:
+            return name
+        number += 1

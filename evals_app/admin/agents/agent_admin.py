@@ -24,6 +24,7 @@ from evals_app.admin.agents.copies import copy_agent
 from evals_app.admin.agents.playground import TALKING
 from evals_app.admin.agents.starting_cards import asks_first, start_page, starting_values
 from evals_app.admin.agents.topics_page import SEEING_TOPICS
+from evals_app.admin.bin.deleting import Deleting
 from evals_app.admin.history.suite_rows import suite_rows
 from evals_app.admin.history.trends import MAX_SUITES, suites_of, trend_of
 from evals_app.admin.kit.cells import two_lines
@@ -219,7 +220,7 @@ def _readonly_value(agent: Agent, name: str) -> SafeString:
 
 
 @admin.register(Agent)
-class AgentAdmin(Duplicating, Editor):
+class AgentAdmin(Deleting, Duplicating, Editor):
     """Agents: what is tested."""
 
     form = AgentForm

@@ -6,7 +6,7 @@ from typing import TypeVar
 from django.db import models, transaction
 
 from evals_app.models import Agent, Assertion, Case, Suite
-from fixtures_app.editing.duplicating import free_name
+from fixtures_app.ground.words import free_name
 
 R = TypeVar("R", bound=models.Model)
 

@@ -13,6 +13,7 @@ from evals_app.models import (
     Agent,
     ApiToken,
     Case,
+    DeletedObject,
     EvaluationSteps,
     Execution,
     JudgeTally,
@@ -48,6 +49,7 @@ _FOLDS: dict[str, Entries] = {
         (Settlement, "balance", "Retests"),
         (JudgeTally, "gavel", "Judges"),
         (Spending, "payments", "Spending"),
+        (DeletedObject, "delete", "Deleted"),
     ],
     "Settings": [
         (Provider, "hub", "Providers"),

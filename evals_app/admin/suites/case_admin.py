@@ -16,6 +16,7 @@ from unfold.decorators import action, display
 from unfold.forms import BaseDialogForm
 
 from evals_app.admin.agents.copies import copy_case, next_position
+from evals_app.admin.bin.deleting import Deleting
 from evals_app.admin.checks.check_form import title_of
 from evals_app.admin.checks.check_rows import ChecksEditor
 from evals_app.admin.comparing.side_by_side import read_number
@@ -31,14 +32,14 @@ from evals_app.admin.suites.case_warnings import warnings_of
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.suites.case_templates import TEMPLATES, CaseTemplate
 from evals_app.engine.suites.suite_spec import LimitsSpec
-from evals_app.models import Assertion, Case, Execution, Suite, Turn
+from evals_app.models import Assertion, Case, DeletedObject, Execution, Suite, Turn
 from evals_app.runs.ground.rights import RUNNING
 from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.rows import prefill, read_position
 
 
 @admin.register(Case)
-class CaseAdmin(Duplicating, ChecksEditor):
+class CaseAdmin(Deleting, Duplicating, ChecksEditor):
     """Cases: one conversation each."""
 
     form = CaseForm
@@ -190,6 +191,14 @@ class CaseAdmin(Duplicating, ChecksEditor):
         if (seen := _came_from(request)) is not None:
             return redirect("admin:evals_app_execution_change", seen)
         return redirect("admin:evals_app_suite_cases", obj.suite_id)
+
+    def url_after_deleting(self, request: HttpRequest, deleted: DeletedObject) -> str:
+        """Return the page of the suite, or the list that a person has filtered."""
+        if "_changelist_filters" in request.GET or not request.user.has_perm(
+            "evals_app.view_suite"
+        ):
+            return super().url_after_deleting(request, deleted)
+        return reverse("admin:evals_app_suite_cases", args=[deleted.suite_id])
 
     @action(
         description="Run now",

@@ -10,8 +10,8 @@ from django.db.models.functions import Now
 from evals_app.admin.agents.copies import NAME_LENGTH, copy_case, next_position
 from evals_app.engine.basics.errors import CannotError
 from evals_app.models import Case, Suite
-from evals_app.models.authored.suites import CASES_AT_ONCE, delete_cases
-from fixtures_app.editing.duplicating import free_name
+from evals_app.models.authored.suites import CASES_AT_ONCE
+from fixtures_app.ground.words import free_name
 
 
 def add_tags(cases: QuerySet[Case], tags: Sequence[str]) -> int:
@@ -78,14 +78,6 @@ def move_cases(cases: QuerySet[Case], into: Suite) -> int:
     fields = ["suite", "position", "updated_at"]
     Case.objects.bulk_update(moved, fields, batch_size=CASES_AT_ONCE)
     return len(moved)
-
-
-@transaction.atomic
-def remove_cases(cases: QuerySet[Case]) -> int:
-    """Delete cases; return how many."""
-    keys = list(cases.values_list("pk", flat=True))
-    delete_cases(keys)
-    return len(keys)
 
 
 def move_case(case: Case, *, up: bool) -> None:

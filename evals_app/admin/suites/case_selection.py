@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE, DELETION, LogEntry
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -17,7 +17,9 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from evals_app.admin.bin.deleting import offer_to_restore
 from evals_app.admin.kit.lines import OFFERS_TAGS, TagsField
+from evals_app.admin.kit.pages import person
 from evals_app.admin.kit.presentation import plural
 from evals_app.admin.starting.run_dialog import run_url, try_start
 from evals_app.admin.suites.case_edits import (
@@ -25,12 +27,13 @@ from evals_app.admin.suites.case_edits import (
     copy_cases,
     move_cases,
     place_cases,
-    remove_cases,
     remove_tags,
     set_enabled,
 )
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.specs.base_spec import Name
+from evals_app.library.changes.edits import note_cases
+from evals_app.library.deleting.written import delete_cases
 from evals_app.models import Case, Suite
 from evals_app.reports.answers.forecasts import in_words
 from evals_app.runs.ground.rights import RUNNING
@@ -39,7 +42,6 @@ from evals_app.runs.starting.forecast import forecast
 from evals_app.runs.starting.freeze import CannotStartError
 from fixtures_app.ground.spec_errors import messages_of
 
-MAX_NAMES = 10  # in a sentence
 MAX_KEYS = 1000  # a page has fewer
 _TAGS: TypeAdapter[list[str]] = TypeAdapter(list[Name])
 
@@ -119,15 +121,9 @@ class ActionRequest:
     cases: QuerySet[Case]
     asked: Mapping[str, Any]
 
-    def note(self, what: str, cases: Sequence[Case], *, flag: int = CHANGE) -> None:
+    def note(self, what: str, cases: Sequence[Case]) -> None:
         """Record it in the history of the cases and of the suite."""
-        user: Any = self.request.user
-        names = ", ".join(case.name for case in cases[:MAX_NAMES])
-        more = f" and {len(cases) - MAX_NAMES:,} more" if len(cases) > MAX_NAMES else ""
-        sentence = f"{what}: {plural(len(cases), 'case')} ({names}{more})."
-        # For the suite it is a change, even if its cases are deleted.
-        LogEntry.objects.log_actions(user.pk, [self.suite], CHANGE, sentence)
-        LogEntry.objects.log_actions(user.pk, cases, flag, f"{what}.")
+        note_cases(what, self.suite, cases, by=person(self.request))
 
     def report_success(self, what: str, count: int) -> None:
         """Show a success message."""
@@ -183,19 +179,16 @@ def _move(doing: ActionRequest) -> None:
 
 
 def _delete(doing: ActionRequest) -> None:
-    _act_and_note(doing, "Deleted", lambda: remove_cases(doing.cases), flag=DELETION)
+    keys = list(doing.cases.values_list("pk", flat=True))
+    offer_to_restore(doing.request, [delete_cases(doing.suite, keys, by=person(doing.request))])
 
 
-def _act_and_note(
-    doing: ActionRequest, what: str, act: Callable[[], int], *, flag: int = CHANGE
-) -> None:
+def _act_and_note(doing: ActionRequest, what: str, act: Callable[[], int]) -> None:
     """Act on the cases, and record it in their history."""
-    cases = list(
-        doing.cases.only("suite", "name")
-    )  # now: afterwards they may no longer match, or be deleted
+    cases = list(doing.cases.only("suite", "name"))  # now: afterwards they may no longer match
     with transaction.atomic():
         changed = act()
-        doing.note(what, cases, flag=flag)
+        doing.note(what, cases)
     doing.report_success(what, changed)
 
 
@@ -265,7 +258,8 @@ ACTIONS: dict[str, Action] = {
     ),
     "delete": Action(
         *("Delete", "delete", ("evals_app.delete_case",), _delete, "Delete {}?"),
-        text="Their turns and checks are deleted too. Results of earlier runs are kept.",
+        text="Their turns and checks are deleted too. Results of earlier runs are kept. You can restore"
+        " them later.",
         button="Delete",
         ask=ActionForm,
         is_danger=True,

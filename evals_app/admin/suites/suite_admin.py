@@ -15,6 +15,7 @@ from unfold.decorators import action
 from unfold.views import ChangeList
 
 from evals_app.admin.agents.copies import copy_suite
+from evals_app.admin.bin.deleting import Deleting
 from evals_app.admin.checks.check_rows import ChecksEditor, DefaultCheckInline
 from evals_app.admin.importing.exporting import VIEWING_EVERYTHING, sees_providers, send
 from evals_app.admin.kit.permissions import requires
@@ -71,7 +72,7 @@ def _exports(
 
 
 @admin.register(Suite)
-class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
+class SuiteAdmin(Archiving, Deleting, Duplicating, ChecksEditor):
     """Suites: cases for one agent, with defaults."""
 
     form = SuiteForm
@@ -93,7 +94,7 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
     change_form_template = "admin/evals_app/suites/settings.html"
     change_form_outer_before_template = "admin/evals_app/suites/head.html"
     actions_list = ["run_some", "open_import"]
-    actions = ["run_ticked", *Archiving.actions]
+    actions: Any = ["run_ticked", *Archiving.actions, *Deleting.actions]
     actions_detail = [
         "run",
         {

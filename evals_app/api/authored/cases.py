@@ -21,13 +21,14 @@ from evals_app.formats.foreign.attached import files_of
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.library.changes.edits import note_edit
 from evals_app.library.changes.spec_changes import digest_of
-from evals_app.library.deleting import delete_case
+from evals_app.library.deleting.written import delete_case
 from evals_app.library.importing.file_import import read_case
 from evals_app.library.importing.rights import Rights
 from evals_app.library.saving import add_case, change_case
 from evals_app.models import Attachment, Case, Suite
 from evals_app.models.authored.suites import load_content
 from evals_app.reports.answers.run_answers import Answer
+from evals_app.requests.auth import user_of
 from evals_app.requests.conditions import Condition
 from evals_app.requests.endpoint import (
     ETAG,
@@ -182,7 +183,7 @@ class OneCase(VersionedEndpoint):
         with transaction.atomic():
             case = _case(slug, pk, lock=True)
             condition.require(lambda: self.version((slug, pk)))
-            delete_case(case, by=request.user, note=DELETED)
+            delete_case(case, by=user_of(request), note=DELETED)
         return Response(status=204)
 
 

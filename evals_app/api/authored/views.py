@@ -15,7 +15,7 @@ from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.specs.base_spec import MaxTokensParameter, ProviderKind, ProviderSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.library.changes.import_report import ImportReport, Kind
-from evals_app.library.deleting import archive_suite, restore_suite
+from evals_app.library.deleting.written import archive_suite, restore_suite
 from evals_app.library.importing.file_import import version_of
 from evals_app.library.probing import probe_stored, short_budget
 from evals_app.models import Agent, ModelPrice, Provider, Suite

@@ -20,7 +20,7 @@ from evals_app.formats.importing import SourceData, SourceFile
 from evals_app.formats.reading.problems import FormatError
 from evals_app.library.changes.edits import MODELS
 from evals_app.library.changes.import_report import ImportReport, Kind, ObjectChange
-from evals_app.library.deleting import InUseError, delete_written
+from evals_app.library.deleting.written import InUseError, delete_written
 from evals_app.library.importing.file_import import import_files
 from evals_app.library.importing.rights import Rights
 from evals_app.reports.answers.run_answers import Json

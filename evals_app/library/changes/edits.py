@@ -13,6 +13,7 @@ from django.db.models.functions import Cast
 from evals_app.library.changes.import_report import Kind, LastEdit, ObjectChange
 from evals_app.library.changes.spec_changes import Compared
 from evals_app.models import Agent, Case, Provider, Suite
+from evals_app.reports.words.figures import count_text
 from fixtures_app.models import EntityType, Fixture
 
 MODELS: Mapping[Kind, type[Model]] = {
@@ -24,6 +25,7 @@ MODELS: Mapping[Kind, type[Model]] = {
 }
 # The user name in the history for imports on the command line.
 COMMAND_LINE = "command-line"
+_MAX_NAMED = 10  # cases in a sentence
 
 
 def edit_of(entry: Compared[Any]) -> LastEdit | None:
@@ -83,6 +85,18 @@ def note_edit(row: Model, *, user: Any, note: str, is_new: bool = False) -> None
 def note_deletion(row: Model, *, user: Any, note: str = "") -> None:
     """Leave an entry for an object that is about to be deleted."""
     LogEntry.objects.log_actions(user.pk, [row], DELETION, change_message=note, single_object=True)
+
+
+def note_cases(
+    what: str, suite: Suite, cases: Sequence[Case], *, by: Any, flag: int = CHANGE, note: str = ""
+) -> None:
+    """Leave an entry in the history of cases, and one in that of their suite, which names them."""
+    names = ", ".join(case.name for case in cases[:_MAX_NAMED])
+    more = f" and {len(cases) - _MAX_NAMED:,} more" if len(cases) > _MAX_NAMED else ""
+    sentence = f"{what}: {count_text(len(cases), 'case')} ({names}{more})."
+    # For the suite it is a change, even if its cases are deleted.
+    LogEntry.objects.log_actions(by.pk, [suite], CHANGE, sentence)
+    LogEntry.objects.log_actions(by.pk, cases, flag, note or f"{what}.")
 
 
 def _entries(

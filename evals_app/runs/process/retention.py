@@ -1,4 +1,4 @@
-"""Retention: remove transcripts of old runs, and files that nothing refers to.
+"""Retention: remove transcripts of old runs, what was deleted long ago, and files that nothing refers to.
 
 Results and the snapshot stay, so a run can still run again. Removed are transcripts, prompts and
 answers of judges, and calls kept for conversations that were cut short. Conversations that people
@@ -22,6 +22,8 @@ from django_q.models import Schedule
 
 from evals_app.models import (
     Attachment,
+    DeletedObject,
+    DeletedPart,
     Execution,
     GradeResult,
     PaidCalls,
@@ -45,7 +47,7 @@ KEEP_LAST = 1  # runs of each suite whose transcripts stay at any age
 SCHEDULE = "prune transcripts"
 HOUR = 3  # hour of the day (UTC) when the fewest people wait for a worker
 
-# Cases of snapshots are canonical JSON, so there is no other way to write it.
+# Cases of snapshots and deleted turns are JSON without spaces, so there is no other way to write it.
 _NAMES = '"sha256":"'
 _NAME = re.compile(f"{_NAMES}([0-9a-f]{{64}})")
 
@@ -79,12 +81,13 @@ def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Ru
 
 
 def _not_kept(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """Leave out runs whose transcripts stay: pinned ones, and the baselines of suites.
+    """Leave out runs whose transcripts stay: pinned ones, and the baselines of suites, deleted ones too.
 
     A run that grades the conversations of another one keeps that run's transcripts, too.
     """
     baselines = Suite.objects.exclude(baseline=None).values("baseline")
-    kept = Q(is_pinned=True) | Q(pk__in=baselines)
+    of_deleted = DeletedObject.objects.exclude(baseline=None).values("baseline")
+    kept = Q(is_pinned=True) | Q(pk__in=baselines) | Q(pk__in=of_deleted)
     graded_again = Run.objects.filter(kept, grades_of=OuterRef("pk"))
     return runs.exclude(kept).exclude(Exists(graded_again))
 
@@ -161,14 +164,16 @@ def remove_unnamed_files() -> int:
 
 
 def _named_files() -> Iterator[set[str]]:
-    """Yield SHA-256s in use: by turns, then by snapshots, which take longer to read."""
+    """Yield SHA-256s in use: by turns, deleted ones too, then by snapshots, which take longer to read."""
     shown = Turn.objects.exclude(files=[]).values_list("files", flat=True)
     yield {file["sha256"] for files in shown.iterator() for file in files if "sha256" in file}
     frozen = SnapshotCase.objects.filter(
         snapshot__in=Run.all_runs.values("snapshot"), content__contains=_NAMES
     )
-    for content in frozen.values_list("content", flat=True).iterator():
-        yield set(_NAME.findall(content))
+    deleted = DeletedPart.objects.filter(content__contains=_NAMES)
+    for rows in (deleted, frozen):
+        for content in rows.values_list("content", flat=True).iterator(chunk_size=50):
+            yield set(_NAME.findall(content))
 
 
 PRUNE_S = 300.0  # a night
@@ -180,6 +185,7 @@ def prune_as_scheduled() -> dict[str, int]:
     remove_forgotten_staged()
     forget_due_runs()
     forget_deliveries()
+    DeletedObject.objects.overdue().delete()
     files = remove_unnamed_files()
     if files:
         log.info("Removed %d files that nothing names.", files)

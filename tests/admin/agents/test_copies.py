@@ -2,7 +2,7 @@ import pytest
 
 from evals_app.admin.agents.copies import copy_agent, copy_case, copy_suite
 from evals_app.models import Assertion, Case, Suite
-from fixtures_app.editing.duplicating import free_name
+from fixtures_app.ground.words import free_name
 from tests.authored import a_case, write_case, write_suite
 from tests.runs.suites import make_agent
 

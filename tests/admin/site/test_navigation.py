@@ -31,7 +31,7 @@ def test_the_menu_has_five_places_and_two_folds_that_lead_to_every_screen() -> N
             "More",
             [
                 *("All cases", "Entity types", "Evaluation steps", "Conversations", "Schedules"),
-                *("Check grades", "Retests", "Judges", "Spending"),
+                *("Check grades", "Retests", "Judges", "Spending", "Deleted"),
             ],
         ),
         (
@@ -45,6 +45,7 @@ def test_the_menu_has_five_places_and_two_folds_that_lead_to_every_screen() -> N
 def test_the_menu_shows_only_what_a_person_may_see() -> None:
     assert titles(menu_for("view_suite", "change_run")) == [
         ("", ["Home", "Suites", "Results"]),
+        ("More", ["Deleted"]),
         ("", ["Help"]),
     ]
 

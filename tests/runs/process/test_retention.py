@@ -6,13 +6,26 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.utils import timezone
 from django_q.models import OrmQ, Schedule
 from django_q.scheduler import scheduler
 
 from evals_app.library.baselines import set_baseline, unset_baseline
-from evals_app.models import Execution, GradeResult, PaidCalls, Review, Run, Transcript
+from evals_app.library.deleting.written import delete_case, delete_written
+from evals_app.models import (
+    Attachment,
+    DeletedObject,
+    Execution,
+    GradeResult,
+    PaidCalls,
+    Review,
+    Run,
+    Suite,
+    Transcript,
+    Turn,
+)
 from evals_app.runs.ending.cancel import cancel_run
 from evals_app.runs.ending.resume import resume_run
 from evals_app.runs.process import retention
@@ -30,6 +43,7 @@ from evals_app.runs.reading.run_readers import run_document
 from evals_app.runs.starting.rerun import rerun
 from evals_app.runs.starting.start_run import start_run
 from tests import makers
+from tests.authored import a_case, write_suite
 from tests.runs.suites import finished, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -89,6 +103,40 @@ def test_the_baseline_of_a_suite_keeps_its_transcripts_while_it_is_that() -> Non
     unset_baseline(run)
     assert is_due(run)
     assert prune_run(run) == Pruned(transcripts=2)
+
+
+def test_the_baseline_of_a_deleted_suite_keeps_its_transcripts_while_that_can_be_restored() -> None:
+    run = make_run(suite=makers.make_suite())
+    assert run.suite is not None
+    Suite.objects.filter(pk=run.suite.pk).update(baseline=run)
+    deleted = delete_written(Suite.objects.get(), by=User.objects.create_user("ann"))
+    assert deleted is not None
+
+    assert not is_due(run)
+
+    deleted.delete()
+    assert is_due(run)
+
+
+def test_what_was_deleted_stays_as_long_as_the_setting_says_with_its_files(settings: Any) -> None:
+    settings.EVALS_KEEP_DELETED_DAYS = 7
+    Attachment.objects.store([b"text"])
+    Attachment.objects.update(wanted_at=timezone.now() - timedelta(days=2))
+    file = Attachment.objects.get().pk
+    suite = write_suite([a_case("old"), a_case("new")])
+    Turn.objects.update(files=[{"name": "a.txt", "media_type": "text/plain", "sha256": file}])
+    ann = User.objects.create_user("ann")
+    entries = [delete_case(suite.cases.get(name=name), by=ann) for name in ("old", "new")]
+    long_ago = timezone.now() - timedelta(days=8)
+    DeletedObject.objects.filter(pk=entries[0].pk).update(deleted_at=long_ago)
+
+    prune_as_scheduled()
+
+    assert [entry.name for entry in DeletedObject.objects.all()] == ["new"]
+    assert Attachment.objects.count() == 1
+    entries[1].delete()
+    prune_as_scheduled()
+    assert not Attachment.objects.exists()
 
 
 def test_what_people_reviewed_stays_until_they_withdraw_it() -> None:

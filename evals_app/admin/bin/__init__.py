@@ -1,0 +1,1 @@
+"""Deleting so that it can be restored, and the page of what was deleted."""
