@@ -230,7 +230,7 @@ EVALS_PULSE_S = environment.seconds("EVALS_PULSE_S", 1.0)
 EVALS_MAX_EXECUTIONS = environment.count("EVALS_MAX_EXECUTIONS", 100_000)  # of one run
 # 0: transcripts are kept forever.
 EVALS_KEEP_TRANSCRIPTS_DAYS = environment.count("EVALS_KEEP_TRANSCRIPTS_DAYS", 0, least=0)
-# What people delete can be restored for so many days.
+# How long people can restore what was deleted.
 EVALS_KEEP_DELETED_DAYS = environment.count("EVALS_KEEP_DELETED_DAYS", 30, least=1)
 METRICS = environment.flag("EVALWELL_METRICS")  # /metrics, for holders of a token
 # Where executions are exported as traces, with the names that OpenTelemetry has for it.

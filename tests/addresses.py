@@ -14,6 +14,7 @@ from evals_app.models import (
     ApiToken,
     Assertion,
     Attachment,
+    BulkEdit,
     Case,
     EvaluationSteps,
     GradeResult,
@@ -103,6 +104,9 @@ def samples_for(settings: Any) -> Samples:
         "acceptedfailure": AcceptedFailure.objects.create(
             suite=suite, run_number=run.pk, case="Where is it", reason="Known.", by_name="owner"
         ),
+        "bulkedit": BulkEdit.objects.create(
+            suite=suite, what="Disabled", fields=["enabled"], changed=[]
+        ),
         "group": Group.objects.create(name="Readers"),
     }
     parts = {name: row.pk for name, row in rows.items()}
@@ -123,7 +127,7 @@ def samples_for(settings: Any) -> Samples:
     urls = {
         "admin/autocomplete/": "/admin/autocomplete/?app_label=evals_app&model_name=suite"
         "&field_name=agent&term=",
-        "admin/^(?P<app_label>evals_app|auth|fixtures_app)/$": "/admin/evals_app/",
+        "admin/^(?P<app_label>evals_app|fixtures_app|auth)/$": "/admin/evals_app/",
         "admin/(?P<url>.*)$": "/admin/nothing/",
         "admin/r/<path:content_type_id>/<path:object_id>/": "/admin/r/1/1/",
         "admin/help/images/<str:name>": "/admin/help/images/review.webp",

@@ -114,7 +114,7 @@ PAGES: dict[str, Need] = {
     "admin/autocomplete/": {"GET": "view_agent|change_agent", "POST": NOBODY},
     "admin/jsi18n/": {"GET": STAFF, "POST": NOBODY},
     "admin/r/<path:content_type_id>/<path:object_id>/": NOBODY,  # nothing has another page
-    "admin/^(?P<app_label>evals_app|auth|fixtures_app)/$": STAFF,  # leads home
+    "admin/^(?P<app_label>evals_app|fixtures_app|auth)/$": STAFF,  # leads home
     "admin/(?P<url>.*)$": NOBODY,
     **pages("fixtures_app", "entitytype"),
     **pages("fixtures_app", "fixture"),
@@ -151,6 +151,7 @@ PAGES: dict[str, Need] = {
     f"{_CASE}suite/": "view_suite",
     f"{_CASE}run-now/": RUNNING,
     f"{_CASE}duplicate/": "add_case view_case|change_case",
+    "admin/evals_app/bulkedit/<int:pk>/undo/": {"GET": NOBODY, "POST": "change_case"},
     "admin/evals_app/deleted/": {
         "GET": "|".join(
             f"{verb}_{kind}"

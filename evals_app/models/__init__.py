@@ -2,7 +2,7 @@
 
 from evals_app.models.authored.agents import Agent
 from evals_app.models.authored.attachments import Attachment
-from evals_app.models.authored.bin import DeletedObject, DeletedPart
+from evals_app.models.authored.bin import BulkEdit, DeletedObject, DeletedPart
 from evals_app.models.authored.evaluation_steps import EvaluationSteps
 from evals_app.models.authored.providers import ModelPrice, Provider, ProviderState
 from evals_app.models.authored.suites import Assertion, Case, Suite, Turn

@@ -158,7 +158,7 @@ def _restore_all(request: HttpRequest, entries: Sequence[DeletedObject]) -> list
         for needed in with_needed(entry):
             if not may_delete(person(request), needed.kind):
                 raise CannotError(
-                    f"“{entry}” needs the {needed.kind} “{needed}”, which was deleted, too, and which"
+                    f"“{entry}” needs the {needed.get_kind_display().lower()} “{needed}”, which was deleted, too, and which"
                     " you may not restore."
                 )
             wanted.setdefault(needed.pk, needed)

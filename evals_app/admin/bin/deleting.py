@@ -120,7 +120,7 @@ class Deleting(ModelAdmin):
 
 
 def offer_to_restore(request: HttpRequest, deleted: Sequence[DeletedObject]) -> None:
-    """Say what was deleted, and offer to undo it."""
+    """Show what was deleted, with a button that undoes it."""
     names = [entry.name if entry.object_id is None else f"“{entry}”" for entry in deleted]
     words = names[0] if len(names) == 1 else plural(len(names), "object")
     posted = [("entry", entry.pk) for entry in reversed(deleted)]
@@ -148,7 +148,8 @@ def _question(page: ModelAdmin, rows: Sequence[Any], *, protected: Sequence[Any]
     is_one = len(rows) == 1
     name = f"“{rows[0]}”" if is_one else f"{len(rows):,} {nouns}"
     return {
-        "title": f"{name} cannot be deleted" if protected else f"Delete {name}?",
+        "title": "Delete",
+        "heading": f"{name} cannot be deleted" if protected else f"Delete {name}?",
         "names": [] if is_one else [str(row) for row in rows[:_MAX_NAMED]],
         "more": max(0, len(rows) - _MAX_NAMED),
         "with_it": _with_it(rows[0]) if is_one else "",

@@ -42,19 +42,19 @@ def set_enabled(cases: QuerySet[Case], *, enabled: bool) -> int:
 
 
 @transaction.atomic
-def copy_cases(cases: Iterable[Case], into: Suite) -> int:
-    """Copy cases to the end of a suite, under free names; return how many."""
+def copy_cases(cases: Iterable[Case], into: Suite) -> list[int]:
+    """Copy cases to the end of a suite, under free names; return the keys of the copies."""
     taken = set(into.cases.values_list("name", flat=True))
     position = next_position(into)
-    count = 0
+    copies: list[int] = []
     for case in cases:
         name = case.name
         if name in taken:
             name = free_name(name, taken, length=NAME_LENGTH)
-        copy_case(case, suite=into, name=name, position=position + count)
+        copied = copy_case(case, suite=into, name=name, position=position + len(copies))
         taken.add(name)
-        count += 1
-    return count
+        copies.append(copied.pk)
+    return copies
 
 
 @transaction.atomic

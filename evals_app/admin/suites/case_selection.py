@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -30,11 +29,12 @@ from evals_app.admin.suites.case_edits import (
     remove_tags,
     set_enabled,
 )
+from evals_app.admin.suites.case_undo import keep_edit, report_edit, values_of
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.specs.base_spec import Name
-from evals_app.library.changes.edits import note_cases
+from evals_app.library.changes.edits import note_cases, note_edit
 from evals_app.library.deleting.written import delete_cases
-from evals_app.models import Case, Suite
+from evals_app.models import BulkEdit, Case, Suite
 from evals_app.reports.answers.forecasts import in_words
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.money.ceilings import month_left
@@ -121,14 +121,6 @@ class ActionRequest:
     cases: QuerySet[Case]
     asked: Mapping[str, Any]
 
-    def note(self, what: str, cases: Sequence[Case]) -> None:
-        """Record it in the history of the cases and of the suite."""
-        note_cases(what, self.suite, cases, by=person(self.request))
-
-    def report_success(self, what: str, count: int) -> None:
-        """Show a success message."""
-        messages.success(self.request, f"{what}: {plural(count, 'case')}.")
-
 
 def _run(doing: ActionRequest) -> str | None:
     names = frozenset(doing.cases.values_list("name", flat=True))
@@ -139,41 +131,52 @@ def _run(doing: ActionRequest) -> str | None:
 def _tag(doing: ActionRequest) -> None:
     tags = doing.asked["tags"]
     what = f"Added {_quote_tags(tags)}"
-    _act_and_note(doing, what, lambda: add_tags(doing.cases, tags))
+    _act_and_note(doing, what, lambda: add_tags(doing.cases, tags), "tags")
 
 
 def _untag(doing: ActionRequest) -> None:
     tags = doing.asked["tags"]
-    _act_and_note(doing, f"Removed {_quote_tags(tags)}", lambda: remove_tags(doing.cases, tags))
+    what = f"Removed {_quote_tags(tags)}"
+    _act_and_note(doing, what, lambda: remove_tags(doing.cases, tags), "tags")
 
 
 def _enable(doing: ActionRequest) -> None:
-    _act_and_note(doing, "Enabled", lambda: set_enabled(doing.cases, enabled=True))
+    _act_and_note(doing, "Enabled", lambda: set_enabled(doing.cases, enabled=True), "enabled")
 
 
 def _disable(doing: ActionRequest) -> None:
-    _act_and_note(doing, "Disabled", lambda: set_enabled(doing.cases, enabled=False))
+    _act_and_note(doing, "Disabled", lambda: set_enabled(doing.cases, enabled=False), "enabled")
 
 
 def _place(doing: ActionRequest) -> None:
     place = doing.asked["place"]
-    place_cases(doing.suite, doing.cases.values_list("pk", flat=True), at=place)
-    doing.report_success(f"Moved to position {place:,}", doing.cases.count())
+    keys = list(doing.cases.values_list("pk", flat=True))
+    what = f"Moved to position {place:,}"
+    with transaction.atomic():
+        before = values_of(doing.suite.cases.all(), ["position"])
+        place_cases(doing.suite, keys, at=place)
+        edit = keep_edit(doing.suite, what, fields=["position"], before=before)
+    report_edit(doing.request, what, len(keys), edit)
 
 
 def _copy(doing: ActionRequest) -> None:
     into = doing.asked["into"]
-    count = copy_cases(doing.cases, into)
-    user: Any = doing.request.user
-    sentence = f"Copied {plural(count, 'case')} from suite “{doing.suite}”."
-    LogEntry.objects.log_actions(user.pk, [into], CHANGE, sentence)
-    doing.report_success(f"Copied to “{into}”", count)
+    what = f"Copied to “{into}”"
+    with transaction.atomic():
+        copies = copy_cases(doing.cases, into)
+        sentence = f"Copied {plural(len(copies), 'case')} from suite “{doing.suite}”."
+        note_edit(into, user=doing.request.user, note=sentence)
+        added: list[Any] = [[pk, [], []] for pk in copies]
+        edit = BulkEdit.objects.create(suite=into, what=what, changed=added)
+    may_undo = doing.request.user.has_perms(["evals_app.change_case", "evals_app.delete_case"])
+    report_edit(doing.request, what, len(copies), edit if may_undo else None)
 
 
 def _move(doing: ActionRequest) -> None:
     into = doing.asked["into"]
+    what = f"Moved to suite “{into}”"
     try:
-        _act_and_note(doing, f"Moved to suite “{into}”", lambda: move_cases(doing.cases, into))
+        _act_and_note(doing, what, lambda: move_cases(doing.cases, into), "suite_id", "position")
     except CannotError as error:
         messages.error(doing.request, str(error))
 
@@ -183,13 +186,15 @@ def _delete(doing: ActionRequest) -> None:
     offer_to_restore(doing.request, [delete_cases(doing.suite, keys, by=person(doing.request))])
 
 
-def _act_and_note(doing: ActionRequest, what: str, act: Callable[[], int]) -> None:
-    """Act on the cases, and record it in their history."""
+def _act_and_note(doing: ActionRequest, what: str, act: Callable[[], int], *fields: str) -> None:
+    """Act on these fields of the cases, record it in their history, and offer to undo it."""
     cases = list(doing.cases.only("suite", "name"))  # now: afterwards they may no longer match
     with transaction.atomic():
+        before = values_of(doing.cases, fields)
         changed = act()
-        doing.note(what, cases)
-    doing.report_success(what, changed)
+        note_cases(what, doing.suite, cases, by=person(doing.request))
+        edit = keep_edit(doing.suite, what, fields=fields, before=before)
+    report_edit(doing.request, what, changed, edit)
 
 
 def _quote_tags(tags: Sequence[str]) -> str:

@@ -44,7 +44,7 @@ def with_needed(entry: DeletedObject) -> list[DeletedObject]:
         needed = DeletedObject.objects.filter(kind=kind, object_id=pk).first()
         if needed is None:
             raise CannotError(
-                f"“{entry}” cannot be restored, because its {kind} was deleted for good."
+                f"“{entry}” cannot be restored, because its {_noun(kind)} was deleted for good."
             )
         wanted |= {one.pk: one for one in with_needed(needed)}
     return [*wanted.values(), entry]
@@ -98,6 +98,10 @@ def delete_for_good(entry: DeletedObject, *, by: User) -> None:
     for suite in Suite.objects.filter(pk__in=[entry.suite_id]):
         note_edit(suite, user=by, note=f"Deleted for good: {entry}.")
     entry.delete()
+
+
+def _noun(kind: str) -> str:
+    return str(Kind(kind).label).lower()
 
 
 def _lock(entry: DeletedObject) -> None:

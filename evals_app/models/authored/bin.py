@@ -1,4 +1,4 @@
-"""What people deleted, kept for some days."""
+"""What people deleted, kept for some days, and edits of many cases that can be undone."""
 
 from datetime import timedelta
 
@@ -6,6 +6,10 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 from django.utils import timezone
+
+from evals_app.models.authored.suites import Suite
+
+_UNDONE_WITHIN = timedelta(days=1)  # people undo at once, or not at all
 
 
 class DeletedObjectQuerySet(models.QuerySet["DeletedObject"]):
@@ -49,7 +53,7 @@ class DeletedObject(models.Model):
 
     class Meta:
         verbose_name_plural = "deleted"
-        default_permissions = ()  # whoever may delete something may restore it
+        default_permissions = ()  # people who may delete something may restore it
 
     def __str__(self) -> str:
         return self.name
@@ -67,3 +71,33 @@ class DeletedPart(models.Model):
 
     def __str__(self) -> str:
         return f"{self.deleted} ({self.pk})"
+
+
+class BulkEditQuerySet(models.QuerySet["BulkEdit"]):
+    """Edits of many cases."""
+
+    def overdue(self) -> "BulkEditQuerySet":
+        """Those that no one undoes any longer."""
+        return self.filter(edited_at__lt=timezone.now() - _UNDONE_WITHIN)
+
+
+class BulkEdit(models.Model):
+    """What someone did to many cases of a suite at once: the values of `fields` before and after.
+
+    `changed` has a list for each case: its key, the values before, and those after. Without fields,
+    the cases were added.
+    """
+
+    suite = models.ForeignKey(Suite, models.CASCADE, related_name="+")
+    what = models.TextField()
+    fields = models.JSONField(default=list)
+    changed = models.JSONField()
+    edited_at = models.DateTimeField(db_default=Now())
+
+    objects = BulkEditQuerySet.as_manager()
+
+    class Meta:
+        default_permissions = ()  # people who may change cases may undo it
+
+    def __str__(self) -> str:
+        return self.what

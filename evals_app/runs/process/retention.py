@@ -22,6 +22,7 @@ from django_q.models import Schedule
 
 from evals_app.models import (
     Attachment,
+    BulkEdit,
     DeletedObject,
     DeletedPart,
     Execution,
@@ -186,6 +187,7 @@ def prune_as_scheduled() -> dict[str, int]:
     forget_due_runs()
     forget_deliveries()
     DeletedObject.objects.overdue().delete()
+    BulkEdit.objects.overdue().delete()
     files = remove_unnamed_files()
     if files:
         log.info("Removed %d files that nothing names.", files)

@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evals_app", "0007_topic_readiness"),
+        ("evals_app", "0009_released_version"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
