@@ -35,9 +35,8 @@ def start_run(
 ) -> Run:
     """Start a run of a suite, or of a `Part` of it; it stops before a call that might exceed a ceiling.
 
-    `group` is what runs have in common that are started together. `all_trials`: none is skipped,
-    whatever the suite says. What compares runs needs that. Only a
-    try includes disabled cases: that is how people try cases that are not ready.
+    `group` is what runs have in common that are started together. `all_trials`: none is skipped, as
+    comparing runs needs. Only a try includes disabled cases: people try those that are not ready.
 
     Raises:
         CannotStartError: something it needs is missing or does not fit.
