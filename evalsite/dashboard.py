@@ -4,12 +4,13 @@ Every part is a fixed number of queries, however many suites and runs there are.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, Subquery, Sum, Value
-from django.db.models.functions import Concat
 from django.http import HttpRequest
+from pydantic import ValidationError
 
 from evals_app.admin.comparing.release_asks import release_asks
 from evals_app.admin.history.activity import (
@@ -26,6 +27,7 @@ from evals_app.admin.importing.examples import may_load_examples, may_remove_exa
 from evals_app.admin.runs.open_runs import open_rows
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.specs.base_spec import read_model
 from evals_app.library.importing.removing import example_suites
 from evals_app.library.importing.rights import Rights
 from evals_app.models import Agent, MonthlyCeiling, Provider, Run, Spending, Suite
@@ -136,9 +138,12 @@ def _administrators() -> list[str]:
 
 def _keyless() -> list[dict[str, str]]:
     """Return providers that an agent uses but whose key is not set in this process."""
-    of_it = Agent.objects.filter(model__startswith=Concat(OuterRef("slug"), Value("/")))
+    used = set()
+    for name in Agent.objects.exclude(model="").values_list("model", flat=True).distinct():
+        with suppress(ValidationError):  # the agent's own page reports it
+            used.add(read_model(name).provider)
     return [
         {"provider": provider.name, "variable": provider.key_variable}
-        for provider in Provider.objects.filter(Exists(of_it)).order_by("name")
+        for provider in Provider.objects.filter(slug__in=used).order_by("name")
         if provider.has_key is False
     ]

@@ -57,7 +57,7 @@ MORE = {
     "api/export/": 17,
     # These answer “May we ship?”, of which a comparison, retests, labels of judges and people's
     # decisions are part.
-    "admin/": 14,  # about all suites together
+    "admin/": 15,  # about all suites together
     "admin/evals_app/suite/<int:pk>/cases/": 17,
     "admin/evals_app/suite/<int:pk>/check/": 17,
     "admin/evals_app/suite/<path:object_id>/change/": 16,

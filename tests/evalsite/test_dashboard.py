@@ -114,7 +114,7 @@ def test_answers_that_need_someone_come_first_and_decided_ones_are_folded(
 
     assert [ask.release.suite.slug for ask in asks.shown] == ["no", "not-yet", "yes", "rejected"]
     assert {ask.release.suite.slug for ask in asks.settled} == {"decided", "released"}
-    assert (asks.waiting, [ask.step.button for ask in asks.shown[2:3]]) == (3, ["Mark as shipped"])
+    assert (asks.waiting, [ask.step.label for ask in asks.shown[2:3]]) == (3, ["Mark as shipped"])
     assert "3 answers need someone" in read(admin_client)
     order = [row.line.name for row in context["rows"].shown]
     assert order[:2] == ["no", "not-yet"]
