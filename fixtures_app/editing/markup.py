@@ -96,6 +96,15 @@ def link_button(
 
 
 @register.simple_tag
+def guide_link(label: str, page: str, section: str = "") -> SafeString:
+    """Return a link to a page of the guide that opens beside the form, or without scripts in a tab."""
+    address = reverse("help", args=[page])
+    whole = f"{address}#{section}" if section else address
+    link = '<li><a href="{}" hx-get="{}" target="_blank">{}</a></li>'
+    return format_html(link, whole, address, label)
+
+
+@register.simple_tag
 def dialog_button(
     label: str, view: str = "", *args: object, href: str = "", icon: str = "", kind: str = ""
 ) -> SafeString:

@@ -157,6 +157,29 @@
     if (event.target.id === "dialog-form") event.target.querySelector("[aria-invalid=true]")?.focus();
   });
 
+  // The guide beside a form: what is linked in it never replaces the form.
+
+  document.addEventListener("htmx:afterSwap", ({ target, detail }) => {
+    if (!target.matches(".ew-guide-page")) return;
+    const section = detail.requestConfig.elt.hash.slice(1);
+    (section && target.querySelector(`#${CSS.escape(section)}`) || target).scrollIntoView();
+    target.focus({ preventScroll: true });
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest(".ew-guide-page a");
+    if (!link) return;
+    link.target = "_blank";
+    if (!link.getAttribute("href").startsWith("#")) return;
+    event.preventDefault();
+    document.getElementById(link.hash.slice(1))?.scrollIntoView();
+  });
+  document.addEventListener("keydown", (event) => {
+    const guide = event.key === "Escape" && event.target.closest?.(".ew-guide[open]");
+    if (!guide) return;
+    guide.open = false;
+    guide.querySelector("summary").focus();
+  });
+
   // Slow actions show progress, and a second click does not start them again.
 
   document.addEventListener("submit", (event) => {
