@@ -40,3 +40,10 @@ def in_menu(row: Locator, entry: str) -> None:
     """Choose something in the menu of a row."""
     row.get_by_role("button", name="More for this").first.click()
     row.get_by_role("menuitem", name=entry).click()
+
+
+def save_and_stay(page: Page) -> None:
+    """Save by the menu beside the button."""
+    page.get_by_role("button", name="More ways to save").click()
+    page.get_by_role("button", name="Save and continue editing").click()
+    page.wait_for_load_state()

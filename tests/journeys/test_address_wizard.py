@@ -11,6 +11,7 @@ from tests.agent_server import Asked, Sent, WebServer
 from tests.elsewhere import elsewhere
 from tests.engine.permitting import permitting
 from tests.journeys.conftest import Visit
+from tests.journeys.picking import save_and_stay
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -53,7 +54,7 @@ def test_an_agent_with_json_of_its_own_is_added_tested_and_talked_to(visit: Visi
 
         page.get_by_role("button", name="Use this").click()
         expect(page.get_by_label("Text", exact=True)).to_have_value("data.reply")
-        page.get_by_role("button", name="Save and continue editing").click()
+        save_and_stay(page)
         page.wait_for_url("**/evals_app/agent/*/change/**")
         agent = elsewhere(Agent.objects.get)
         assert agent.connection["request"] == {"question": "{{input}}", "stream": False}

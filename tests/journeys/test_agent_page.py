@@ -7,6 +7,7 @@ from evals_app.models import Agent
 from evals_app.runs.process.worker_loop import work
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
+from tests.journeys.picking import save_and_stay
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -35,7 +36,7 @@ def test_only_what_the_chosen_kind_of_agent_needs_is_asked_for(visit: Visit) -> 
     expect(page.get_by_label("Words", exact=True)).to_be_hidden()
     page.get_by_label("Then answer").fill("Hello")
     page.get_by_label("entity.get").check()
-    page.get_by_role("button", name="Save and continue editing").click()
+    save_and_stay(page)
     page.wait_for_url("**/evals_app/agent/*/change/**")
     agent = Agent.objects.get()
     assert (agent.slug, agent.tools) == ("my-bot", ["entity.get"])
@@ -100,7 +101,7 @@ def test_a_scripted_agent_is_written_without_yaml_and_talked_to(visit: Visit) ->
     rules.nth(0).get_by_role("button", name="{{result.1}}", exact=True).click()
     page.keyboard.type(".")
 
-    page.get_by_role("button", name="Save and continue editing").click()
+    save_and_stay(page)
     page.wait_for_url("**/evals_app/agent/*/change/**")
     agent = Agent.objects.get()
     assert [rule.get("when") for rule in agent.connection["rules"]] == ["order 7", None]

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from evals_app.models import Run, Suite
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
-from tests.journeys.picking import open_more
+from tests.journeys.picking import open_more, save_and_stay
 from tests.runs.suites import finished, make_suite
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -30,7 +30,7 @@ def test_a_later_run_names_the_cases_that_got_worse(visit: Visit) -> None:
     suite, base = elsewhere(suite_with_a_run)
     page = visit("evals_app_suite_change", suite.pk)
     page.get_by_label("Cases that got worse, at most").fill("0")
-    page.get_by_role("button", name="Save and continue editing").click()
+    save_and_stay(page)
     expect(page.get_by_text("No version is released yet")).to_be_visible()
 
     page = visit("evals_app_run_change", base.pk)

@@ -6,7 +6,7 @@ from playwright.sync_api import Dialog, Locator, Page, expect
 from evals_app.models import Assertion, Case, Turn
 from tests.authored import write_case, write_suite
 from tests.journeys.conftest import Visit
-from tests.journeys.picking import add_check, change_kind, in_menu
+from tests.journeys.picking import add_check, change_kind, in_menu, save_and_stay
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -21,11 +21,6 @@ def checks(within: Locator) -> Locator:
 
 def save(page: Page) -> None:
     page.get_by_role("button", name="Save", exact=True).click()
-    page.wait_for_load_state()
-
-
-def save_and_stay(page: Page) -> None:
-    page.get_by_role("button", name="Save and continue editing").click()
     page.wait_for_load_state()
 
 
@@ -292,3 +287,20 @@ def test_the_example_of_a_number_follows_what_is_chosen_and_typed(visit: Visit) 
     save_and_stay(page)
 
     assert Assertion.objects.get().options == {"value": 60.5}  # whole is the default
+
+
+def test_help_opens_beside_the_form_and_keeps_what_is_typed(visit: Visit) -> None:
+    page = visit("evals_app_case_change", write_case().pk)
+    address = page.url
+    page.get_by_label("User message").fill("Typed")
+    page.get_by_label("Help for this page").click()
+    help_panel = page.get_by_role("region", name="Help", exact=True)
+    help_panel.get_by_role("link", name="Write a case").click()
+    expect(help_panel.get_by_role("heading", name="Write the first case")).to_be_in_viewport()
+
+    page.keyboard.press("Escape")
+
+    expect(help_panel).to_be_hidden()
+    expect(page.get_by_label("Help for this page")).to_be_focused()
+    expect(page.get_by_label("User message")).to_have_value("Typed")
+    assert page.url == address

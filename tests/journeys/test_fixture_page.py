@@ -11,7 +11,7 @@ from fixtures_app.library import save_fixture
 from fixtures_app.models import Fixture
 from fixtures_app.spec import FixtureSpec
 from tests.journeys.conftest import Visit
-from tests.journeys.picking import in_menu
+from tests.journeys.picking import in_menu, save_and_stay
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -155,7 +155,7 @@ def test_a_workbook_fills_the_grid_and_errors_are_at_their_cells(
             orders.get_by_role("button", name="Excel").click()
         chooser.value.set_files(file)
         expect(orders.locator("[data-report]")).to_contain_text(words)
-    fixture_page.get_by_role("button", name="Save and continue editing").click()
+    save_and_stay(fixture_page)
     fixture_page.wait_for_load_state()
     expect(fixture_page.locator(".ew-grid .ew-error")).to_have_count(1)
     orders.get_by_label("total").last.fill("7")

@@ -8,6 +8,7 @@ from evals_app.runs.process.worker_loop import work
 from evals_app.runs.starting.start_run import start_run
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
+from tests.journeys.picking import save_and_stay
 from tests.runs.suites import make_suite
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -20,7 +21,7 @@ def test_a_repaired_check_is_tried_on_the_last_conversation(visit: Visit) -> Non
 
     page.locator("summary", has_text="Reply contains “hello”").press("Enter")
     page.get_by_label("Text to look for").fill("bye")
-    page.get_by_role("button", name="Save and continue editing").press("Enter")
+    save_and_stay(page)
     page.get_by_role("link", name="Try the checks on its conversations").press("Enter")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_focused()

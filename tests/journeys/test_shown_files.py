@@ -9,6 +9,7 @@ from evals_app.runs.starting.start_run import start_run
 from tests.authored import write_case
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
+from tests.journeys.picking import save_and_stay
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -28,10 +29,10 @@ def test_files_are_shown_taken_away_and_read_on_the_review_page_of_a_phone(visit
     files = turn.get_by_label("Files", exact=True)
     files.set_input_files([upload("receipt.png", PNG), upload("list.csv", b"book,12\n")])
     turn.get_by_label("Facts for judges").first.fill("The shop is in Lyon.")
-    page.get_by_role("button", name="Save and continue editing").click()
+    save_and_stay(page)
     expect(turn.get_by_label("receipt.png")).to_be_checked()
     turn.get_by_label("list.csv").press("Space")
-    page.get_by_role("button", name="Save and continue editing").click()
+    save_and_stay(page)
     expect(turn.get_by_label("list.csv")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
