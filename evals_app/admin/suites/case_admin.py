@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import Fieldset
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -231,9 +230,10 @@ class CaseAdmin(Deleting, Duplicating, ChecksEditor):
     make_copy = staticmethod(copy_case)
 
 
-def _is_used(part: Fieldset) -> bool:
+def _is_used(part: Any) -> bool:
     """Return whether any field of a part of the page is set or wrong."""
-    columns = {name: Case._meta.get_field(name) for name in part.fields if isinstance(name, str)}  # noqa: SLF001 - the documented API of models
+    names = [name for name in part.fields if isinstance(name, str)]
+    columns: dict[str, Any] = {name: Case._meta.get_field(name) for name in names}  # noqa: SLF001 - the documented API of models
     row = part.form.instance
     is_set = any(getattr(row, name) != column.get_default() for name, column in columns.items())
     return is_set or any(name in part.form.errors for name in columns)

@@ -29,6 +29,11 @@ from fixtures_app.editing.rows import OrderedFormSet, RowForm, RowsInline
 if TYPE_CHECKING:
     from evals_app.admin.checks.check_form import CheckForm
 
+_CHECKS = [
+    (Turn.Checks.BOTH, "These, and those of the suite"),
+    (Turn.Checks.OWN, "Only these"),
+    (Turn.Checks.SUITE, "Only those of the suite"),
+]
 _MORE = ("files", "context", "retrieval_context", "config")  # of a turn, folded away
 
 
@@ -59,6 +64,8 @@ class TurnForm(SpecForm, RowForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        checks: Any = self.fields["checks"]
+        checks.choices = _CHECKS
         if self.is_added:
             # A new turn has the checks of its suite by default.
             self.initial["checks"] = Turn.Checks.BOTH
