@@ -10,7 +10,6 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils.http import urlencode
 from unfold.decorators import action, display
 from unfold.forms import BaseDialogForm
 
@@ -22,16 +21,17 @@ from evals_app.admin.comparing.side_by_side import read_number
 from evals_app.admin.executions.execution_pages import CAME_FROM, result_after_edit
 from evals_app.admin.history.case_history import history_url
 from evals_app.admin.kit.permissions import refused_upload, requires
-from evals_app.admin.regrading.regrade_dialog import last_to_try, offer_to_try, try_context
+from evals_app.admin.regrading.regrade_dialog import offer_to_try, try_context
 from evals_app.admin.starting.run_dialog import leave_dialog, result_url, try_start
 from evals_app.admin.suites.archiving import ArchivedSuiteFilter
 from evals_app.admin.suites.case_form import CaseForm
 from evals_app.admin.suites.case_turns import FinalCheckInline, TurnInline
 from evals_app.admin.suites.case_warnings import warnings_of
+from evals_app.admin.suites.last_result import last_result
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.suites.case_templates import TEMPLATES, CaseTemplate
 from evals_app.engine.suites.suite_spec import LimitsSpec
-from evals_app.models import Assertion, Case, DeletedObject, Execution, Suite, Turn
+from evals_app.models import Assertion, Case, DeletedObject, Suite, Turn
 from evals_app.runs.ground.rights import RUNNING
 from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.rows import prefill, read_position
@@ -131,7 +131,7 @@ class CaseAdmin(Deleting, Duplicating, ChecksEditor):
             if request.user.has_perm("evals_app.view_run"):
                 context["history_url"] = history_url(suite.slug, context["original"].name)
             if request.user.has_perm("evals_app.view_execution"):
-                context |= _results(request, context["original"])
+                context |= _results(request, context)
                 context["tried_case"] = context["original"]
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -260,17 +260,14 @@ def _try_out(case: Case, request: HttpRequest) -> str:
     return url if seen is None else f"{url}?{CAME_FROM}={seen}"
 
 
-def _results(request: HttpRequest, case: Case) -> dict[str, Any]:
-    """Return how many results a case has, their URL, and the button that tries its checks on the last."""
-    results = Execution.objects.filter(case=case.name, run__suite_slug=case.suite.slug)
-    known = results.aggregate(count=Count("pk"), last=last_to_try(case))
-    query = urlencode({"case": case.name, "suite_slug": case.suite.slug})
-    address = reverse("admin:evals_app_execution_changelist")
-    return {
-        "result_count": known["count"],
-        "results_url": f"{address}?{query}",
-        **try_context(request, known["last"], case=case),
-    }
+def _results(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Return the newest result of a case, and the button that tries its checks on the last whole run."""
+    case: Case = context["original"]
+    last = last_result(case)
+    if last is None:
+        return {}
+    last.point_out(inline.formset for inline in context["inline_admin_formsets"])
+    return {"last_result": last, **try_context(request, last.to_try, case=case)}
 
 
 # Starting a case from a template: nothing is stored until the page is saved.

@@ -6,10 +6,11 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
+from evals_app.admin.checks.check_form import title_of
 from evals_app.models import Agent, Assertion, Case, Run, Suite
 from tests.admin.case_pages import CHECKS, RICH, checks_of, page_of, url_of
 from tests.authored import CONTAINS, a_case, client_who_may, write_case, write_suite
-from tests.makers import make_run, make_suite
+from tests.makers import make_grade, make_run, make_suite
 from tests.page_form import open_page
 
 pytestmark = pytest.mark.django_db
@@ -212,8 +213,8 @@ def test_a_case_leads_to_its_results_those_tried_by_hand_included(admin_client: 
     context = admin_client.get(page_of(admin_client, case).url).context
 
     assert "of this case" not in before.text
-    assert context["result_count"] == 3
-    listed = admin_client.get(context["results_url"])
+    assert context["last_result"].count == 3
+    listed = admin_client.get(context["last_result"].results_url)
     assert {(row.case, row.run.suite_id) for row in listed.context["cl"].result_list} == {
         ("Order & more", suite.pk)
     }
@@ -314,6 +315,29 @@ def test_a_case_is_copied_whole(admin_client: Client) -> None:
     copied = suite.cases.exclude(pk=case.pk).get()
     assert copied.name == "Everything copy"
     assert copied.to_spec().model_copy(update={"name": "Everything"}) == case.to_spec()
+
+
+def test_a_check_says_why_it_failed_in_the_newest_run_also_by_hand(
+    admin_client: Client, django_assert_max_num_queries: Any
+) -> None:
+    case = write_case(turns=[{"user": "Hi", "assertions": [CONTAINS]}])
+    title = title_of(Assertion.objects.get())
+    for number, passed in enumerate((True, False)):
+        run = make_run({case.name: ["passed", "failed"]}, suite=case.suite, is_tryout=bool(number))
+        first, last = run.executions.order_by("trial")
+        for execution in (first, last):
+            fails = execution == last and not passed
+            reason = "There is no refund in it." if fails else "Found."
+            grade = make_grade(label=title, passed=not fails, reason=reason)
+            grade.execution = execution
+            grade.save()
+
+    with django_assert_max_num_queries(21):
+        page = page_of(admin_client, case)
+
+    assert "Failed last time: There is no refund in it." in page.text
+    assert f"in run {run.pk}, a try" in page.text
+    assert reverse("admin:evals_app_execution_change", args=[last.pk]) in page.html
 
 
 # How many queries
