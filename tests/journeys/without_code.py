@@ -69,7 +69,7 @@ def describe_orders(page: Page) -> None:
 
 def write_the_data(page: Page) -> None:
     go_to(page, "Test data")
-    page.get_by_role("link", name="Add the first fixture").click()
+    page.get_by_role("link", name="Add the first test data").click()
     page.get_by_label("Name*").press_sequentially("Shop data")
     page.get_by_role("button", name="Add an entity").click()
     paste(field(page.get_by_role("table"), "number"), ORDERS)
@@ -142,7 +142,7 @@ def write_the_suite(page: Page) -> None:
 def start_case(page: Page, template: str, name: str, message: str) -> None:
     page.get_by_role("link", name="Add a case").click()
     page.get_by_role("link", name=template).click()
-    page.get_by_label("Name*").fill(name)
+    page.get_by_placeholder("Name of the case").fill(name)
     field(page, "User message").fill(message)
 
 
@@ -158,7 +158,7 @@ def copy_case(page: Page, original: str, name: str, message: str, expected: str)
     page.get_by_role("link", name="Duplicate").click()
     page.get_by_role("dialog").get_by_role("button", name="Duplicate").click()
     expect(page).not_to_have_url(address)
-    page.get_by_label("Name*").fill(name)
+    page.get_by_placeholder("Name of the case").fill(name)
     field(page, "User message").fill(message)
     field(page, "Expected answer").fill(expected)
 
