@@ -108,7 +108,7 @@ def test_markup_in_a_page_is_shown_as_text(tmp_path: Path, monkeypatch: pytest.M
 def test_a_form_leads_to_the_pages_that_explain_it(
     admin_client: Client, model: str, guides: list[str]
 ) -> None:
-    form = admin_client.get(reverse(f"admin:{model}_add")).content.decode()
+    form = admin_client.get(reverse(f"admin:{model}_add"), {"start": "form"}).content.decode()
     links = re.findall(r'href="/admin/help/([\w-]+)/(#?[\w-]*)"', form)
 
     assert [f"{slug}/{anchor}" for slug, anchor in links] == guides

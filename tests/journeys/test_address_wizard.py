@@ -26,7 +26,7 @@ def test_an_agent_with_json_of_its_own_is_added_tested_and_talked_to(visit: Visi
     with WebServer(answer) as server, permitting(hosts=(server.host,)):
         page = visit("evals_app_agent_changelist")
         page.get_by_role("link", name="Add the first agent").click()
-        page.get_by_role("link", name="My agent has an address").click()
+        page.get_by_role("link", name="It has a web address").click()
         page.get_by_label("Name*").fill("Shop")
         body = json.dumps({"question": "Where is order 1042?", "stream": False})
         page.get_by_label("curl command").fill(f"curl {server.url} -d '{body}'")

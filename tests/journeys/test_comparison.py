@@ -70,7 +70,7 @@ def test_from_the_list_to_what_was_said_in_both_runs_by_keyboard(visit: Visit) -
     page.keyboard.press("Enter")
 
     page.wait_for_url(lambda url: "/run/compare/case/" in url)
-    expect(page.get_by_role("heading", name=CASE)).to_be_visible()
+    expect(page.get_by_role("heading", name=CASE, level=2)).to_be_visible()
     talk = page.get_by_role("region", name="Conversation")
     expect(talk.locator(".bubble del")).to_contain_text("30")
     expect(talk.locator(".bubble ins")).to_contain_text("14")

@@ -233,7 +233,7 @@ def test_a_german_table_with_odd_headers_gets_a_verdict_by_clicking_alone(
     expect(page.get_by_role("region", name="2 of 3 cases passed")).to_be_visible()
     page.get_by_role("link", name="Mein Paket").first.click()
     page.wait_for_url("**/evals_app/execution/**")
-    expect(page.locator(".review-verdict")).to_contain_text("Failed")
+    expect(page.get_by_role("main")).to_contain_text("Failed")
     turn = page.locator("#turn-1")
     expect(turn.locator(".bubble.is-agent")).to_contain_text("Das geht nicht.")
     said = turn.locator(".grade", has_text="does not contain “geht nicht”")

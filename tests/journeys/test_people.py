@@ -59,7 +59,7 @@ def test_an_admin_invites_a_viewer_who_reads_runs_and_can_do_no_more(
     person = elsewhere(lambda: User.objects.get(username="ann-smith"))
     assert str(elsewhere(lambda: zone_of(person))) == "Africa/Nairobi"
 
-    theirs.get_by_role("link", name="Runs", exact=True).click()
+    theirs.get_by_role("link", name="Results", exact=True).click()
     theirs.get_by_role("link", name=f"run {run.pk}").click()
     title = theirs.locator("time").first.get_attribute("title") or ""
     assert "UTC+3, Africa/Nairobi" in title
