@@ -91,7 +91,7 @@ def test_a_file_that_is_named_meanwhile_is_kept(monkeypatch: pytest.MonkeyPatch)
     ("number", "queries"),
     [
         pytest.param(0, 2, id="all are shown: snapshots are not read"),
-        pytest.param(250, 6, id="three batches"),
+        pytest.param(250, 7, id="three batches"),
     ],
 )
 def test_queries_grow_with_batches_and_nothing_else(

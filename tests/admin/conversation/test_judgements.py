@@ -44,7 +44,7 @@ def test_an_item_wears_its_verdict(verdict: object, tone: str, word: str) -> Non
     (line,) = judgement_of(judged(items=[item(verdict=verdict)])).items
 
     assert f"is-{tone}" in line.badge
-    assert line.badge.endswith(f"</span>{word}</span>")
+    assert line.badge.endswith(f">{word}</span>")
     assert (line.id, line.text, line.note) == (1, "Names the day", "It does.")
 
 

@@ -207,7 +207,7 @@ def test_all_runs_share_one_ceiling_and_a_stopped_one_ends_it() -> None:
     settlement.refresh_from_db()
     assert settlement.status == "stopped"
     assert "$0.50" in settlement.why_stopped
-    with pytest.raises(CannotStartError, match=f"settlement {settlement.pk}"):
+    with pytest.raises(CannotStartError, match=f"retest {settlement.pk}"):
         resume_run(runs[0], max_cost_usd=Decimal(2))
 
 
@@ -229,7 +229,7 @@ def test_what_goes_wrong_with_one_stops_no_worker(
         reap()
     settlement.refresh_from_db()
     assert (settlement.status, settlement.look) == ("running", 1)
-    assert f"Settlement {settlement.pk}" in caplog.text
+    assert f"Retest {settlement.pk}" in caplog.text
 
     reap()
 
