@@ -86,6 +86,7 @@ def test_judged_checks_are_tried_with_one_question_for_each_answer(
     assert set(Agent.objects.values_list("slug", flat=True)) == {"echo", "judge"}
 
 
+@pytest.mark.slow
 def test_checks_of_files_are_tried_by_the_judge_that_is_asked_for(
     tmp_path: Path, child_environment: dict[str, str], model_server: ModelServer
 ) -> None:
