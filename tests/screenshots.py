@@ -199,7 +199,7 @@ def _results(page: Page, camera: Camera) -> None:
     page.emulate_media(color_scheme="light")
 
     guide.correct_the_agent(page)
-    guide.save(page, "**/agent/*/change/")
+    guide.save(page, "**/agent/")
     guide.open_suite(page)
     guide.ask_to_run(page)
     guide.run_the_suite(page)
