@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evals_app.management.console import counts_of
 from evals_app.models import Run
+from evals_app.reports.words.figures import counts_of
 from evals_app.runs.reading.run_readers import run_details
 from evals_app.runs.starting.rerun import cases_to_rerun
 from tests.api.clients import make_client

@@ -22,7 +22,7 @@ from evals_app.models import Run
 from evals_app.reports.answers.model_comparison import COLUMN_COLUMNS, TableRun, arrange
 from evals_app.reports.answers.run_json import judge_noise_json, verdict_of_all
 from evals_app.reports.renderers.results import WENT_WRONG
-from evals_app.reports.words.figures import score_text, token_sum
+from evals_app.reports.words.figures import counts_of, score_text, token_sum
 from evals_app.reports.words.gates import gate_texts, gate_word
 from evals_app.reports.words.regrading import regraded_in_words, steadiness_rows
 from evals_app.reports.words.shares import share_of_cases
@@ -137,20 +137,6 @@ def names_of(runs: Sequence[Run]) -> list[str]:
         else run.suite_name
         for run in runs
     ]
-
-
-def counts_of(run: Run) -> str:
-    """Return how many passed, failed and so on, leaving out what did not happen."""
-    counts = {
-        "passed": run.passed,
-        "failed": run.failed,
-        "errored": run.errored,
-        "measured": run.measured,
-        "skipped": run.skipped,
-        "cancelled": run.cancelled,
-        "not run": run.not_run if not run.is_open else 0,
-    }
-    return ", ".join(f"{n} {word}" for word, n in counts.items() if n or word == "passed")
 
 
 def rate_of(count: int, seconds: float) -> str:

@@ -24,6 +24,7 @@ from evals_app.admin.kit.presentation import plural
 from evals_app.admin.starting.run_dialog import leave_dialog
 from evals_app.engine.basics.errors import CannotError
 from evals_app.library.deleting.restoring import (
+    GONE_MEANWHILE,
     RestoredObject,
     delete_for_good,
     restore_deleted,
@@ -31,9 +32,9 @@ from evals_app.library.deleting.restoring import (
 )
 from evals_app.library.deleting.written import MODELS, Kind
 from evals_app.models import DeletedObject
+from fixtures_app.editing.rows import read_position
 
 PER_PAGE = 50
-MAX_RESTORED = 100  # at once
 # Kind -> icon, title of the filter.
 _LOOKS = {
     Kind.CASE: ("forum", "Cases"),
@@ -96,17 +97,15 @@ def show_deleted(request: HttpRequest) -> HttpResponse:
 @require_POST
 def restore(request: HttpRequest) -> HttpResponse:
     """Restore what was deleted, with what it needs, for people who may delete all of it."""
-    keys = [key for key in request.POST.getlist("entry") if key.isascii() and key.isdecimal()]
-    entries = {
-        entry.pk: entry for entry in DeletedObject.objects.filter(pk__in=keys[:MAX_RESTORED])
-    }
+    keys = map(read_position, request.POST.getlist("entry"))
+    entries = {entry.pk: entry for entry in DeletedObject.objects.filter(pk__in=keys)}
     kinds = {entry.kind for entry in entries.values()}
     allowed = {kind for kind in MODELS if may_delete(person(request), kind)}
     if not (allowed and kinds <= allowed):
         raise PermissionDenied
     url = list_url(DeletedObject)
     if not entries:
-        messages.warning(request, "It is no longer here: restored, or deleted for good.")
+        messages.warning(request, GONE_MEANWHILE)
         return redirect(url)
     try:
         with transaction.atomic():

@@ -13,7 +13,7 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.record.usage import total_cost
 from evals_app.models import Run
 from evals_app.reports.answers.decided import share_with_people
-from evals_app.reports.words.figures import UNKNOWN, score_text
+from evals_app.reports.words.figures import UNKNOWN, counts_of, score_text
 from evals_app.reports.words.shares import CASE_COUNTS
 from fixtures_app.editing.markup import segment_bar
 from fixtures_app.editing.times import moment
@@ -41,9 +41,9 @@ def cases_cell(run: Run) -> SafeString:
         bar = segment_bar([("busy", done), ("none", total - done)], f"{done:,} of {total:,}")
         return two_lines(bar, f"{done:,} of {total:,} conversations done")
     share = share_with_people(vars(run), run.reviewed) if run.verdict else ""
-    counted = sum(vars(run).get(column) or 0 for column in CASE_COUNTS)
-    conversations = "" if run.total == counted else _conversations(run)
-    return two_lines(bar_of_cases(run), share, conversations)
+    ended = f"{counts_of(run)} of {plural(run.total, 'conversation')}"
+    has_one_each = run.total == sum(getattr(run, column) or 0 for column in CASE_COUNTS)
+    return two_lines(bar_of_cases(run), share, "" if has_one_each else ended)
 
 
 @display(description="Cost")
@@ -76,18 +76,3 @@ def belonging_cell(run: Run) -> SafeString:
         link = format_html('<a class="underlined" href="?which={}">{}</a>', run.pk, followed)
         links.append(link)
     return format_html_join(mark_safe("<br>"), "{}", ((link,) for link in links))
-
-
-def _conversations(run: Run) -> str:
-    """Return how the conversations of a run ended."""
-    kinds = {
-        "passed": run.passed,
-        "failed": run.failed,
-        "errored": run.errored,
-        "measured": run.measured,
-        "skipped": run.skipped,
-        "cancelled": run.cancelled,
-        "not run": run.not_run,
-    }
-    shown = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
-    return f"{shown} of {plural(run.total, 'conversation')}"

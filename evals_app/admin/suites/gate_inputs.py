@@ -20,7 +20,7 @@ _CLEAR = {
 
 
 class GateInput(forms.Widget):
-    """A tick box, and a sentence around the number of a gate; without the tick there is no gate.
+    """A tick box, and a sentence around the number of a gate; a gate that is not ticked is off.
 
     A gate that is off shows a usual number, so that a tick is enough.
     """

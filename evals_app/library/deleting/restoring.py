@@ -15,7 +15,7 @@ from evals_app.library.deleting.written import MODELS, Kind
 from evals_app.models import Case, DeletedObject, Suite
 from fixtures_app.ground.words import free_name
 
-_MEANWHILE = "Someone has restored it, or deleted it for good, in the meantime."
+GONE_MEANWHILE = "Someone has restored it, or deleted it for good, in the meantime."
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _noun(kind: str) -> str:
 
 def _lock(entry: DeletedObject) -> None:
     if not DeletedObject.objects.select_for_update().filter(pk=entry.pk).exists():
-        raise CannotError(_MEANWHILE)
+        raise CannotError(GONE_MEANWHILE)
 
 
 def _roots(entry: DeletedObject, rows: Iterable[Any]) -> Iterator[Any]:

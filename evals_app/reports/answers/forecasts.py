@@ -74,7 +74,11 @@ def figures(
 ) -> list[RunFigure]:
     """Return how much would run, for how much money, and, of one run, for how long."""
     cost = _cost_figure(forecasts)
-    left = [RunFigure("Left this month", usd_text(month_left_usd))] if month_left_usd else []
+    left = (
+        [RunFigure("Left this month", usd_text(month_left_usd))]
+        if month_left_usd is not None
+        else []
+    )
     count = f"{_conversations(forecasts):,}"
     if len(forecasts) > 1:
         runs = RunFigure("Runs", str(len(forecasts)), f"{count} conversations")
@@ -156,8 +160,10 @@ def _cost_figure(forecasts: Sequence[Forecast]) -> RunFigure:
     calls, outside = _calls(forecasts), _is_outside(forecasts)
     cost = _cost_together(forecasts)
     if not calls:
-        free = RunFigure("Cost", "Free", "no chat model is called")
-        return RunFigure("Cost", "Unknown", "the agent runs elsewhere") if outside else free
+        if outside:
+            return RunFigure("Cost", "Unknown", "the agent runs elsewhere")
+        compares = any(forecast.embedder for forecast in forecasts)
+        return RunFigure("Cost", "Nearly free" if compares else "Free", "no chat model is called")
     if not cost:
         return RunFigure("Cost", "Unknown", "a model has no price")
     detail = f"about {_round(calls)} model call{'' if calls == 1 else 's'}"

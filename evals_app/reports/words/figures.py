@@ -1,6 +1,7 @@
 """Writes scores, rates and times for people, the same on every page and in every report."""
 
 from collections.abc import Sequence
+from typing import Any
 
 UNKNOWN = "—"
 _NB = "\u00a0"  # keeps a number and its unit on one line
@@ -86,3 +87,17 @@ def count_text(number: int, noun: str, nouns: str = "") -> str:
 def decided_after(trials: int, skipped: int) -> str:
     """Write after how many trials a case was decided; nothing if all of them ran."""
     return f"decided after {trials - skipped} of {trials}" if skipped else ""
+
+
+def counts_of(run: Any) -> str:
+    """Write how the conversations of a run, or of several added up, ended: 4 passed, 2 failed."""
+    counts = {
+        "passed": run.passed,
+        "failed": run.failed,
+        "errored": run.errored,
+        "measured": run.measured,
+        "skipped": run.skipped,
+        "cancelled": run.cancelled,
+        "not run": run.not_run if not run.is_open else 0,
+    }
+    return ", ".join(f"{n:,} {word}" for word, n in counts.items() if n or word == "passed")

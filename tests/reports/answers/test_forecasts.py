@@ -183,6 +183,9 @@ def test_as_json_nothing_is_rounded_and_unknown_is_null() -> None:
         pytest.param({}, ("$0.12 to $0.48", "about 72 model calls"), id="calls"),
         pytest.param(SCRIPT, ("Free", "no chat model is called"), id="script"),
         pytest.param(
+            SCRIPT | {"embedder": "x/e"}, ("Nearly free", "no chat model is called"), id="embedder"
+        ),
+        pytest.param(
             {"cost_usd": None, "unpriced": ("x/a",)},
             ("Unknown", "a model has no price"),
             id="no price",
@@ -202,7 +205,9 @@ def test_as_json_nothing_is_rounded_and_unknown_is_null() -> None:
 def test_the_figures_say_how_much_for_how_much_and_how_long(
     changes: dict[str, Any], cost: tuple[str, str]
 ) -> None:
-    script = "script" if changes is SCRIPT else "agent" if "is_outside" in changes else "model"
+    script = (
+        "script" if "is_scripted" in changes else "agent" if "is_outside" in changes else "model"
+    )
 
     assert figures([make_forecast(**changes)]) == [
         ("Conversations", "24", ""),
@@ -223,6 +228,7 @@ def test_the_figures_of_several_runs_are_their_sums() -> None:
         ("Cost", "$0.24 to $0.96", "about 140 model calls"),
         ("Left this month", "$3.00", ""),
     ]
+    assert figures(both, month_left_usd=Decimal(0))[2].value == "$0"
     assert figures(both)[1] == ("Cost", "Unknown", "a model has no price")
     assert all_in_words([make_forecast()] * 2, month_left_usd=Decimal("0.5")).endswith(
         "They may stop early at the monthly ceiling, of which $0.50 is left."
