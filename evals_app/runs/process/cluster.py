@@ -139,9 +139,11 @@ class LocalCluster:
         GRACE.value = self.grace_s
         give_up = time.monotonic() + self.grace_s + LEEWAY_S
         if self._sentinel is not None:
-            self._stop.set()
-            self._sign_off(lambda: announce(processes=settings.WORKERS, is_draining=True))
-            self._await_end(self._sentinel, give_up=give_up)
+            # Before others can see that we stop: a further signal may follow at once.
+            with Interrupted().listening() as again:
+                self._stop.set()
+                self._sign_off(lambda: announce(processes=settings.WORKERS, is_draining=True))
+                self._await_end(self._sentinel, again, give_up=give_up)
         self._sign_off(self._send_messages)  # there may be no other worker for a long time
         self._end_sender()
         for note in (reap, retire):
@@ -224,15 +226,14 @@ class LocalCluster:
         self._start_at = time.monotonic() + pause
         log.error("%s Restarting all of them in %.0f s; no result is lost.", problem, pause)
 
-    def _await_end(self, sentinel: BaseProcess, *, give_up: float) -> None:
+    def _await_end(self, sentinel: BaseProcess, again: Interrupted, *, give_up: float) -> None:
         is_patient = True
-        with Interrupted().listening() as again:
-            while sentinel.is_alive() and time.monotonic() < give_up and again.count < _PATIENCE:
-                if again and is_patient:
-                    log.warning("Asked again to stop: handing back unfinished work.")
-                    is_patient, GRACE.value = False, 0.0
-                    give_up = min(give_up, time.monotonic() + IMPATIENT_S)
-                sentinel.join(TICK_S)
+        while sentinel.is_alive() and time.monotonic() < give_up and again.count < _PATIENCE:
+            if again and is_patient:
+                log.warning("Asked again to stop: handing back unfinished work.")
+                is_patient, GRACE.value = False, 0.0
+                give_up = min(give_up, time.monotonic() + IMPATIENT_S)
+            sentinel.join(TICK_S)
         if sentinel.exitcode != 0:
             log.warning("Some processes did not stop in time; killing them. No result is lost.")
         self._kill()
