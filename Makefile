@@ -16,7 +16,9 @@ LATER := slow or fault or bench
 ON_POSTGRESQL := both or postgres
 ASKING := tests/migrations tests/models tests/runs tests/api tests/library tests/management tests/evalsite
 QUICK := tests/engine tests/formats tests/reports tests/fixtures_app tests/test_architecture.py tests/test_messages.py
-SIDE_BY_SIDE := -m pytest --numprocesses auto --dist worksteal
+# Run tests side by side. With SECOND_TRY, what failed runs once more, alone, and is listed if it passes.
+side_by_side = $(PY) -m pytest --numprocesses auto --dist worksteal $(1)$(if $(SECOND_TRY), || \
+	$(PY) -m pytest --last-failed --last-failed-no-failures none --maxfail 1 --verbose $(1))
 POSTGRESQL := postgresql://postgres@127.0.0.1:5432/postgres
 
 .PHONY: demo serve test test-rest quick lint messages pictures sbom
@@ -34,19 +36,19 @@ test: .venv/.tests
 ifneq ($(strip $(ARGS)),)
 	$(PY) -m pytest $(ARGS)
 else
-	$(PY) $(SIDE_BY_SIDE) -m "$(BEFORE_A_COMMIT)"
+	$(call side_by_side,-m "$(BEFORE_A_COMMIT)")
 endif
 
 # Everything else: slow tests, killed processes, benchmarks; and on PostgreSQL what asks a database.
 test-rest: .venv/.tests
-	env -u EVALWELL_TEST_DATABASE_URL $(PY) $(SIDE_BY_SIDE) -m "$(LATER)"
+	unset EVALWELL_TEST_DATABASE_URL; $(call side_by_side,-m "$(LATER)")
 	@server="$${EVALWELL_TEST_DATABASE_URL:-$(POSTGRESQL)}"; \
 	if $(PY) -c "import psycopg, sys; psycopg.connect(sys.argv[1], connect_timeout=3).close()" \
 		"$$server" 2>/dev/null; \
 	then \
 		echo "On PostgreSQL, what asks a database:"; \
-		EVALWELL_TEST_DATABASE_URL="$$server" \
-			$(PY) $(SIDE_BY_SIDE) -m "$(ON_POSTGRESQL)" $(ASKING); \
+		export EVALWELL_TEST_DATABASE_URL="$$server"; \
+		$(call side_by_side,-m "$(ON_POSTGRESQL)" $(ASKING)); \
 	else \
 		echo "Left out: PostgreSQL, because none lets user postgres in without a password at"; \
 		echo "127.0.0.1:5432. EVALWELL_TEST_DATABASE_URL names another server."; \
@@ -54,7 +56,7 @@ test-rest: .venv/.tests
 
 # Most of the tests in under two minutes: no servers, no browsers, no database.
 quick: .venv/.tests
-	$(PY) $(SIDE_BY_SIDE) -m "$(BEFORE_A_COMMIT)" $(QUICK)
+	$(call side_by_side,-m "$(BEFORE_A_COMMIT)" $(QUICK))
 
 # The golden file of everything that people read; look at its difference before you commit.
 messages: .venv/.tests
