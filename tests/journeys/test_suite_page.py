@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from evals_app.models import Run
-from tests.authored import a_case, write_suite
+from tests.authored import CONTAINS, a_case, write_suite
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
 from tests.makers import make_run
@@ -64,3 +64,23 @@ def test_cases_are_found_disabled_and_run_by_keyboard(visit: Visit) -> None:
     page.get_by_role("button", name="Run", exact=True).press("Enter")
     page.wait_for_url("**/evals_app/run/**")
     assert not elsewhere(lambda: Run.objects.latest("pk").is_whole)
+
+
+def test_a_deleted_case_is_back_with_its_checks_after_undo(visit: Visit) -> None:
+    def write_case() -> int:
+        suite = write_suite([a_case("Late parcel", final_assertions=[CONTAINS])])
+        return suite.cases.get().pk
+
+    page = visit("evals_app_case_change", elsewhere(write_case))
+    checks = page.locator(".ew-check:visible")
+    count = checks.count()
+
+    page.get_by_role("link", name="Delete").press("Enter")
+    expect(page.get_by_role("heading", name="Delete “Late parcel”?")).to_be_visible()
+    page.get_by_role("button", name="Delete").press("Enter")
+    expect(page.get_by_role("link", name="Late parcel")).to_have_count(0)
+
+    page.get_by_role("button", name="Undo").press("Enter")
+    expect(page.get_by_text("Restored “Late parcel”.")).to_be_visible()
+    page.get_by_role("link", name="Late parcel").press("Enter")
+    expect(checks).to_have_count(count)

@@ -75,6 +75,7 @@ def fill_other_tables() -> None:
     from django.contrib.auth.models import User  # noqa: PLC0415 - after django.setup
 
     from evals_app import models  # noqa: PLC0415 - after django.setup
+    from evals_app.library.deleting.written import delete_case  # noqa: PLC0415 - after django.setup
 
     run = models.Run.objects.get()
     execution = run.executions.earliest("pk")
@@ -148,6 +149,21 @@ def fill_other_tables() -> None:
     models.DueRun.objects.create(schedule=schedule, suite=suite, due_at=WHEN, run=run)
     counts = {"compared": 2, "few": 0, "hopeless": 0, "suspects": 1}
     models.Settlement.objects.create(base=run, head=run, created_by=ann, **counts)
+
+    case = suite.cases.create(name="Late parcel", position=9)
+    case.turns.create(position=0, user="Where is it?")
+    delete_case(case, by=ann)
+    models.BulkEdit.objects.create(suite=suite, what="Disabled 1 case.", changed=[])
+    author = {"by": ann, "by_name": "ann"}
+    models.ShipDecision.objects.create(
+        suite=suite, run=run, run_number=run.pk, shipped=False, answered="No.", **author
+    )
+    models.AcceptedFailure.objects.create(
+        suite=suite, run_number=run.pk, case="Refund", reason="Known", **author
+    )
+    models.TopicReadiness.objects.create(
+        agent=suite.agent, topic="refunds", state="ready", **author
+    )
 
     ours = (apps.get_app_config(name) for name in ("evals_app", "fixtures_app"))
     empty = [

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
@@ -18,6 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
+from evals_app.admin.bin.deleting import may_delete
 from evals_app.admin.kit.pages import ask, list_url, may_view, page_context, person, viewers_of
 from evals_app.admin.kit.permissions import AddedUp
 from evals_app.admin.kit.presentation import plural
@@ -137,12 +137,6 @@ def ask_to_delete_for_good(request: HttpRequest, deleted: int) -> HttpResponse:
     else:
         messages.success(request, f"“{entry}” is gone for good.")
     return leave_dialog(list_url(DeletedObject))
-
-
-def may_delete(user: User, kind: str) -> bool:
-    """Whether someone may delete objects of a kind, and so restore them or delete them for good."""
-    options = MODELS[kind]._meta  # noqa: SLF001 - the documented API of models
-    return user.has_perm(f"{options.app_label}.delete_{options.model_name}")
 
 
 def _kinds_seen(request: HttpRequest) -> list[Kind]:

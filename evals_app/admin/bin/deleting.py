@@ -7,6 +7,7 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.options import IS_POPUP_VAR
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Model, QuerySet
@@ -24,6 +25,7 @@ from evals_app.admin.kit.presentation import plural
 from evals_app.admin.kit.undo import offer_undo
 from evals_app.library.deleting.written import (
     KINDS,
+    MODELS,
     InUseError,
     delete_cases,
     delete_written,
@@ -119,12 +121,24 @@ class Deleting(ModelAdmin):
         return TemplateResponse(request, self.delete_confirmation_template, context)
 
 
-def offer_to_restore(request: HttpRequest, deleted: Sequence[DeletedObject]) -> None:
-    """Show what was deleted, with a button that undoes it."""
+def offer_to_restore(
+    request: HttpRequest, deleted: Sequence[DeletedObject], *, done: str = ""
+) -> None:
+    """Show what was deleted, or `done`; with a button that undoes it, for people who may."""
     names = [entry.name if entry.object_id is None else f"“{entry}”" for entry in deleted]
     words = names[0] if len(names) == 1 else plural(len(names), "object")
-    posted = [("entry", entry.pk) for entry in reversed(deleted)]
-    offer_undo(request, f"Deleted {words}.", url=reverse("admin:evals_app_restore"), posted=posted)
+    done = done or f"Deleted {words}."
+    if deleted and all(may_delete(person(request), entry.kind) for entry in deleted):
+        posted = [("entry", entry.pk) for entry in reversed(deleted)]
+        offer_undo(request, done, url=reverse("admin:evals_app_restore"), posted=posted)
+    else:
+        messages.success(request, done)
+
+
+def may_delete(user: User, kind: str) -> bool:
+    """Whether someone may delete objects of a kind, and so restore them or delete them for good."""
+    options = MODELS[kind]._meta  # noqa: SLF001 - the documented API of models
+    return user.has_perm(f"{options.app_label}.delete_{options.model_name}")
 
 
 @transaction.atomic

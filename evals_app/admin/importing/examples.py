@@ -3,9 +3,9 @@
 from collections.abc import Sized
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import ProtectedError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -13,8 +13,11 @@ from django.utils.html import format_html
 from django.utils.text import get_text_list
 from django.views.decorators.http import require_POST
 
+from evals_app.admin.bin.deleting import offer_to_restore
+from evals_app.admin.kit.pages import person
 from evals_app.admin.kit.presentation import plural
 from evals_app.formats.reading.problems import FormatError
+from evals_app.library.deleting.written import InUseError
 from evals_app.library.importing.examples import EXAMPLES, import_examples
 from evals_app.library.importing.file_import import ChangedSinceError, EditedError
 from evals_app.library.importing.removing import REMOVED, Removal, plan_removal, remove_examples
@@ -73,15 +76,15 @@ def examples_to_remove(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     try:
         if request.method == "POST":
-            removal = remove_examples(request.user, version=request.POST.get("version", ""))
-            messages.success(request, _removal_message(removal))
+            removal = remove_examples(person(request), version=request.POST.get("version", ""))
+            offer_to_restore(request, removal.deleted, done=_removal_message(removal))
             return redirect("admin:index")
         removal = plan_removal()
     except FormatError as error:
         for problem in error.problems:
             messages.error(request, f"The examples were not removed. {problem.message}")
         return redirect("admin:index")
-    except (ChangedSinceError, ProtectedError):
+    except (ChangedSinceError, InUseError):
         messages.error(
             request,
             "The examples were not removed, because one of them has changed meanwhile. This page "
@@ -91,6 +94,7 @@ def examples_to_remove(request: HttpRequest) -> HttpResponse:
     context = admin.site.each_context(request) | {
         "title": "Remove the examples",
         "removal": removal,
+        "days": settings.EVALS_KEEP_DELETED_DAYS,
         "groups": [
             (_count_of_kind(kind, rows), rows) for kind, rows in removal.rows.items() if rows
         ],

@@ -4,7 +4,7 @@ Checked files are kept in the cache for a day, so that the import uses exactly w
 they are gone, people upload them again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from django.shortcuts import redirect, render
 from django.utils.crypto import get_random_string
 from django.views.decorators.http import require_GET, require_POST
 
+from evals_app.admin.bin.deleting import offer_to_restore
 from evals_app.admin.importing.exporting import attachment, may_export_everything
 from evals_app.admin.importing.import_changes import count_by_kind
 from evals_app.admin.importing.import_columns import show_sheets
@@ -55,7 +56,7 @@ from evals_app.library.importing.file_import import (
 )
 from evals_app.library.importing.rights import Rights
 from evals_app.library.importing.uploads import MAX_UNPACKED_BYTES, Upload, unpack
-from evals_app.models import Suite
+from evals_app.models import DeletedObject, Suite
 from evals_app.requests.throttles import Uploads, in_minutes
 
 _LISTS = {
@@ -256,6 +257,8 @@ class _Page:
         cache.delete(_cache_key(self.request))
         written = [change for change in report.changes if change.what != "unchanged"]
         messages.success(self.request, f"Imported: {count_by_kind(written)}.")
+        if report.deleted:
+            offer_to_restore(self.request, report.deleted, done=_deleted_words(report.deleted))
         return self._leave(report)
 
     def _leave(self, report: ImportReport) -> HttpResponse:
@@ -295,6 +298,12 @@ class _Page:
             "may_export": may_export_everything(self.request),
         }
         return render(self.request, "admin/evals_app/importing/page.html", context)
+
+
+def _deleted_words(deleted: Sequence[DeletedObject]) -> str:
+    """Return which cases an import has deleted."""
+    names = [entry.name if entry.object_id is None else f"“{entry}”" for entry in deleted]
+    return f"No longer in the files, so deleted: {', '.join(names)}."
 
 
 # One entry per person; the token identifies it.

@@ -68,7 +68,7 @@ def note_changes(changes: Sequence[ObjectChange], *, user: Any, at: datetime, no
     changed = [change for change in changes if change.what != "unchanged"]
     if not changed:
         return
-    author = user or _command_line_user()
+    author = user or command_line_user()
     entries = [entry for kind in MODELS for entry in _entries(kind, changed, author.pk, at, note)]
     for change in changed:
         entries += _case_entries(change, author.pk, at, note.format(path=change.path))
@@ -77,7 +77,7 @@ def note_changes(changes: Sequence[ObjectChange], *, user: Any, at: datetime, no
 
 def note_edit(row: Model, *, user: Any, note: str, is_new: bool = False) -> None:
     """Leave an entry in the history of one object; without a user, by the command line."""
-    author = user or _command_line_user()
+    author = user or command_line_user()
     flag = ADDITION if is_new else CHANGE
     LogEntry.objects.log_actions(author.pk, [row], flag, change_message=note, single_object=True)
 
@@ -147,7 +147,7 @@ def _case_entries(
         )
 
 
-def _command_line_user() -> Any:
+def command_line_user() -> Any:
     """Return a user who cannot sign in: entries need one, and the command line has none."""
     users: Any = get_user_model()._default_manager  # noqa: SLF001 - how Django names it
     user = users.filter(username=COMMAND_LINE).first()

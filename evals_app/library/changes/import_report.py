@@ -8,6 +8,7 @@ from typing import Literal
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.reading.problems import Problem
 from evals_app.formats.snapshots.key_differences import KeyDifference
+from evals_app.models import DeletedObject
 from fixtures_app.library import Saved
 
 _MAX_NAMED = 20  # cases that a sentence names
@@ -97,6 +98,7 @@ class ImportReport:
 
     `before` and `after` are versions of what is stored under the same slugs before and after it.
     `checks_read` is how many checks the files have besides lost ones, and 0 if none was lost.
+    `deleted` has the cases that the files no longer have, by suite; they can be restored.
     """
 
     changes: list[ObjectChange] = field(default_factory=list)
@@ -106,6 +108,7 @@ class ImportReport:
     before: str = ""
     after: str = ""
     checks_read: int = 0
+    deleted: Sequence[DeletedObject] = ()
 
     @property
     def checks_lost(self) -> int:

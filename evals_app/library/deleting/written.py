@@ -92,13 +92,17 @@ def delete_case(case: Case, *, by: User, note: str = "Deleted.") -> DeletedObjec
 
 @transaction.atomic
 def delete_cases(
-    suite: Suite, keys: Sequence[int], *, by: User, note: str = "Deleted."
+    suite: Suite, keys: Sequence[int], *, by: User, note: str | None = "Deleted."
 ) -> DeletedObject:
-    """Delete cases of a suite, at least one; they can be restored together."""
+    """Delete cases of a suite, at least one; they can be restored together.
+
+    Without a note, the caller leaves entries in the history.
+    """
     rows = suite.cases.filter(pk__in=keys).order_by("position", "pk")
     cases = list(rows.select_for_update().only("suite", "name"))
     names = [case.name for case in cases]
-    note_cases("Deleted", suite, cases, by=by, flag=DELETION, note=note)
+    if note is not None:
+        note_cases("Deleted", suite, cases, by=by, flag=DELETION, note=note)
     is_one = len(cases) == 1
     shown = ", ".join(names[:_MAX_NAMED])
     more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""

@@ -25,7 +25,7 @@ from evals_app.formats.foreign.attached import FindFile, FindPaths, files_of
 from evals_app.formats.foreign.shapes import TableChoices, TablesRead
 from evals_app.formats.importing import Imported, Located, SourceData, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, Problem
-from evals_app.library.changes.edits import edit_of, note_changes
+from evals_app.library.changes.edits import command_line_user, edit_of, note_changes
 from evals_app.library.changes.import_report import CaseChanges, ImportReport, Kind, ObjectChange
 from evals_app.library.changes.spec_changes import (
     Compared,
@@ -33,11 +33,12 @@ from evals_app.library.changes.spec_changes import (
     compare_suites,
     digest_of,
 )
+from evals_app.library.deleting.written import delete_cases
 from evals_app.library.importing.inventories import contents_of, mentions_of
 from evals_app.library.importing.rights import EVERYTHING, Rights
 from evals_app.library.importing.sources import Sources, is_same_file, other_source
 from evals_app.library.saving import SuiteWriting, mark_of, write_agents, write_providers
-from evals_app.models import Agent, Attachment, Provider, Suite
+from evals_app.models import Agent, Attachment, DeletedObject, Provider, Suite
 from evals_app.models.authored.mapping import model_reference
 from evals_app.models.fields.concurrency import one_moment
 from fixtures_app.ground.memory import pause_collection
@@ -150,7 +151,7 @@ def import_files(
                 return report
             _require_intent(report, replaces=replace, is_checked=not (accept_no_checks or edit))
             if prepared.save(unless_changed_from=state, note=edit or _IMPORTED, written=written):
-                return report
+                return prepared.report
 
 
 def _at_one_moment(
@@ -341,8 +342,17 @@ class _Prepared:
                     rows.filter(slug=entry.spec.slug).update(**mark_of(entry, imported_at))
         write_providers(self._entries["provider"], imported_at)
         write_agents(self._entries["agent"], imported_at)
+        deleted = [*self._delete_cases()]
+        self.report = dataclasses.replace(self.report, deleted=deleted)
         suites.write()
         Suite.objects.filter(slug__in=self._gone).archive()
+
+    def _delete_cases(self) -> Iterator[DeletedObject]:
+        """Delete the cases that the files no longer have, so that people can restore them."""
+        for entry in self._entries["suite"]:
+            if removed := _case_changes(entry).removed:
+                by: Any = self._user or command_line_user()
+                yield delete_cases(entry.row, [*removed.values()], by=by, note=None)
 
 
 def _compare(imported: Imported, *, in_detail: bool) -> dict[Kind, list[Compared[Any]]]:

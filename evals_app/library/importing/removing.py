@@ -1,22 +1,23 @@
 """Remove the examples, but nothing that someone edited or that other objects use."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from django.conf import settings
-from django.contrib.admin.models import DELETION, LogEntry
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from evals_app.library.changes.edits import MODELS
 from evals_app.library.changes.import_report import Kind, ObjectChange
+from evals_app.library.deleting.written import delete_written
 from evals_app.library.importing.examples import EXAMPLES, import_examples
 from evals_app.library.importing.file_import import ChangedSinceError
 from evals_app.library.importing.sources import is_same_file
-from evals_app.models import Assertion, Suite
+from evals_app.models import Assertion, DeletedObject, Suite
 from fixtures_app.models import Fixture
 
 # Each kind is used by kinds before it, so this is also the order of deleting.
@@ -35,11 +36,15 @@ class KeptExample:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The examples to remove by kind, those to keep, and the version of what was compared."""
+    """The examples to remove by kind, those to keep, and the version of what was compared.
+
+    `deleted`: those that were removed, which can be restored.
+    """
 
     rows: Mapping[Kind, Sequence[Any]]
     kept: Sequence[KeptExample]
     version: str
+    deleted: Sequence[DeletedObject] = ()
 
 
 def example_suites() -> QuerySet[Suite]:
@@ -125,21 +130,18 @@ _USES: Mapping[Kind, Callable[[object, Mapping[Kind, Collection[object]]], str]]
 }
 
 
-def remove_examples(user: Any, *, version: str) -> Removal:
-    """Remove the examples as they were at `version`, and note it in the history.
+def remove_examples(user: User, *, version: str) -> Removal:
+    """Remove the examples as they were at `version`, so that they can be restored.
 
     Raises:
         ChangedSinceError: what is stored is not what it was then.
         FormatError: something stored under the same name conflicts with them.
-        ProtectedError: something has begun to use one of them meanwhile.
+        InUseError: something has begun to use one of them meanwhile.
     """
     removal = plan_removal()
     if removal.version != version:
         raise ChangedSinceError
     with transaction.atomic():
-        for kind, rows in removal.rows.items():
-            if rows:
-                LogEntry.objects.log_actions(user.pk, rows, DELETION, change_message=_NOTE)
-                keys = [row.pk for row in rows]
-                MODELS[kind]._default_manager.filter(pk__in=keys).delete()  # noqa: SLF001 - how Django names it
-    return removal
+        rows = [row for kind in REMOVED for row in removal.rows[kind]]
+        deleted = [delete_written(row, by=user, note=_NOTE) for row in rows]
+    return replace(removal, deleted=[entry for entry in deleted if entry is not None])

@@ -135,6 +135,8 @@ class Command(BaseCommand):
                 replaced = f"  ({change.overwrites})" if change.overwrites else ""
                 self.stdout.write(f"  {change.kind:<{width}}  {change.slug}{replaced}")
                 self._tell_differences(change)
+        for entry in report.deleted:
+            self.stdout.write(f"Deleted: {entry} ({entry.about}); the page Deleted can restore it.")
 
     def _tell_differences(self, change: ObjectChange) -> None:
         for difference in change.differences[:SHOWN_DIFFERENCES]:

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
@@ -67,6 +69,11 @@ def test_the_examples_are_removed_after_a_look_at_them(admin_client: Client) -> 
 
     assert not Suite.objects.exists()
     assert REMOVE not in answer.content.decode()
+
+    keys = re.findall(r'name="entry" value="(\d+)"', answer.text)
+    admin_client.post(reverse("admin:evals_app_restore"), {"entry": keys})
+    assert REMOVE in admin_client.get("/admin/").content.decode()
+    assert Suite.objects.count() == len(page.context["removal"].rows["suite"])
 
 
 def test_a_confirmation_of_another_state_removes_nothing(admin_client: Client) -> None:

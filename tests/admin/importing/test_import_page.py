@@ -18,7 +18,7 @@ from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.tables.separated import write_csv_rows
 from evals_app.formats.tables.workbook_writing import write_workbook
 from evals_app.library.importing.file_import import import_files
-from evals_app.models import Agent, Assertion, Suite
+from evals_app.models import Agent, Assertion, DeletedObject, Suite
 from tests.authored import client_who_may
 from tests.library.written import EVERYTHING, FIXTURE
 from tests.page_form import posted_by
@@ -462,6 +462,23 @@ def test_changes_are_shown_field_by_field(admin_client: Client) -> None:
     assert '"Hello" → to "Bye"' in page.text
     assert "Changed: 1 suite; Unchanged: 1 agent" in page.text
     assert "Import 1 suite" in page.text
+
+
+@pytest.mark.parametrize("more", [["delete_case"], []])
+def test_cases_that_an_import_deletes_are_named_and_restored_by_who_may_delete(
+    admin_client: Client, more: list[str]
+) -> None:
+    two = SUITE.replace(b"cases:", b"cases:\n  - {name: Bye, turns: [{user: Bye}]}")
+    check(admin_client, {"greetings.suite.yaml": two, "echo.agent.yaml": AGENT}).press_import()
+    kinds = ("suite", "case", "agent")
+    rights = [f"{verb}_{kind}" for verb in ("view", "change") for kind in kinds]
+    client = client_who_may(*rights, *more)
+
+    done = check(client, {"greetings.suite.yaml": SUITE}).press_import()
+
+    assert "No longer in the files, so deleted: “Bye”." in done.text
+    entry = DeletedObject.objects.get()
+    assert (f'name="entry" value="{entry.pk}"' in done.html) is bool(more)
 
 
 def test_a_schema_that_changes_is_shown(admin_client: Client) -> None:

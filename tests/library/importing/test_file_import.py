@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import DELETION, LogEntry
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -13,11 +15,14 @@ from django.test.utils import CaptureQueriesContext
 from evals_app.engine.specs.files import sha256_of
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.reading.problems import FormatError
+from evals_app.library.changes.edits import COMMAND_LINE
 from evals_app.library.changes.import_report import ImportReport, ObjectChange
+from evals_app.library.deleting.restoring import restore_deleted
 from evals_app.library.exporting.file_export import export_files
 from evals_app.library.importing import file_import
 from evals_app.library.importing.file_import import import_files
-from evals_app.models import Agent, Attachment, Case, Provider, Suite
+from evals_app.library.importing.rights import Rights
+from evals_app.models import Agent, Attachment, Case, DeletedObject, Provider, Suite
 from fixtures_app.models import Entity, EntityType, Fixture
 from tests.engine.operator_code import operator_code_in
 from tests.library.written import (
@@ -81,6 +86,44 @@ def test_only_what_differs_is_updated() -> None:
 
     assert outcomes(report) == {"agent shop": "updated", "suite refunds": "unchanged"}
     assert Agent.objects.get(slug="shop").connection["rules"][1]["reply"] == "Good day!"
+
+
+@pytest.mark.parametrize("how", [{}, {"edit": "Changed over REST."}])
+def test_cases_that_the_files_no_longer_have_can_be_restored(how: dict[str, Any]) -> None:
+    ann = User.objects.create_user("ann")
+    import_files(EVERYTHING)
+    suite = Suite.objects.get()
+    gone = suite.cases.get(name="Asks for a refund")
+    before = gone.to_spec()
+    head, _, _ = SUITE.content.partition(b"  - name: Asks")
+    other = suite.cases.exclude(pk=gone.pk).get().name
+    fewer = head + f"  - {{name: {other}, turns: [{{user: Hello}}]}}\n".encode()
+
+    report = import_files([SourceFile(SUITE.path, fewer)], rights=Rights(user=ann), **how)
+
+    (entry,) = report.deleted
+    assert list(DeletedObject.objects.all()) == [entry]
+    assert (entry.name, entry.about, entry.by) == (gone.name, "Case of “Refunds”", ann)
+    notes = [
+        *LogEntry.objects.filter(content_type__model="case", action_flag=DELETION),
+        *LogEntry.objects.filter(content_type__model="suite", user=ann),
+    ]
+    assert [note.object_repr for note in notes] == [gone.name, "Refunds"]
+    assert "Deleted 1 case: “Asks for a refund”" in notes[1].change_message
+
+    restore_deleted(entry, by=ann)
+
+    assert suite.cases.get(pk=gone.pk).to_spec() == before
+    assert suite.cases.count() == 2
+
+
+def test_what_an_import_of_the_command_line_deletes_has_an_author() -> None:
+    import_files(EVERYTHING)
+    head, _, _ = SUITE.content.partition(b"  - turns: [{user: Hello")
+
+    (entry,) = import_files([SourceFile(SUITE.path, head)]).deleted
+
+    assert entry.by_name == COMMAND_LINE
 
 
 def test_one_wrong_file_keeps_all_others_out() -> None:

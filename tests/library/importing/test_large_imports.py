@@ -6,12 +6,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from evals_app.formats.importing import SourceFile
 from evals_app.library import saving
+from evals_app.library.deleting.restoring import restore_deleted
 from evals_app.library.importing.file_import import import_files
 from evals_app.library.saving import SuiteWriting
 from evals_app.models import Assertion, Case, Suite, Turn
@@ -69,6 +71,16 @@ def test_what_is_written_ahead_becomes_the_suite(second: list[SourceFile]) -> No
     bring(second)
     assert cases() == after
     assert bring(second) == "unchanged"
+
+
+def test_all_cases_that_go_can_be_restored() -> None:
+    bring(table("sent", range(8)))
+    (entry,) = import_files(table("sent", range(5, 20)), agent="shop").deleted
+
+    restored = restore_deleted(entry, by=User.objects.create_user("ann"))
+
+    assert [case.name for case in restored.rows] == [f"c{number}" for number in range(5)]
+    assert Assertion.objects.count() == Suite.objects.get().cases.count() == 20
 
 
 def test_a_few_edited_cases_of_many_keep_their_rows() -> None:

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.auth.models import User
 
+from evals_app.library.deleting.restoring import restore_deleted
 from evals_app.library.importing.examples import import_examples
 from evals_app.library.importing.file_import import ChangedSinceError
 from evals_app.library.importing.removing import example_suites, plan_removal, remove_examples
@@ -41,6 +42,21 @@ def test_all_examples_go_and_leave_a_trace_and_their_runs(person: User) -> None:
     run.refresh_from_db()
     assert (run.suite_id, run.suite_slug) == (None, "letters")
     assert LogEntry.objects.filter(user=person, action_flag=DELETION).count() == count
+
+
+def test_removed_examples_can_be_restored_with_their_runs(person: User) -> None:
+    suite = Suite.objects.get(slug="letters")
+    run = make_run(["passed"], suite=suite)
+    before = {row.slug: row.to_spec() for row in Suite.objects.with_everything()}
+
+    removal = remove_examples(person, version=plan_removal().version)
+    for entry in reversed(removal.deleted):
+        restore_deleted(entry, by=person)
+
+    assert {row.slug: row.to_spec() for row in Suite.objects.with_everything()} == before
+    run.refresh_from_db()
+    assert run.suite == suite
+    assert plan_removal().rows == removal.rows
 
 
 def _edits_a_case() -> None:
