@@ -31,7 +31,7 @@ from evals_app.formats.tables.separated import is_pasted_table
 from evals_app.formats.tables.table import MAX_ROWS
 from evals_app.library.importing.rights import Rights
 from evals_app.library.importing.sources import PASTED, PASTED_ROWS
-from evals_app.models import Agent
+from evals_app.models import Agent, Suite
 
 AGENT_FIELD = "Agent for files that do not name one"
 _MAX_COLUMNS = 200
@@ -71,8 +71,11 @@ class MissingAgentForm(_AgentsForm):
 
 
 class ImportForm(_AgentsForm):
-    """The options sent along with files."""
+    """The options sent along with files; `into` is a suite to which their cases are added."""
 
+    into = forms.ModelChoiceField(
+        Suite.objects.all(), to_field_name="slug", required=False, widget=forms.HiddenInput
+    )
     agent = _choice_of_agent(
         required=False,
         empty_label="None",

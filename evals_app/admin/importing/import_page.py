@@ -36,6 +36,7 @@ from evals_app.admin.importing.kept_choices import (
 )
 from evals_app.admin.kit.pages import page_context
 from evals_app.admin.kit.permissions import refused_upload
+from evals_app.admin.kit.presentation import plural
 from evals_app.engine.specs.files import media_type
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.foreign.shapes import NO_CHOICES, KeptChoices, TableChoices, TablesRead
@@ -46,7 +47,7 @@ from evals_app.formats.tables import DIALECT as TABLES
 from evals_app.formats.tables.guide import guides_of
 from evals_app.formats.tables.separated import read_csv
 from evals_app.formats.tables.table import NO_NAME, Table, cell_name
-from evals_app.library.changes.import_report import ImportReport
+from evals_app.library.changes.import_report import ImportReport, ObjectChange
 from evals_app.library.exporting.downloads import Download
 from evals_app.library.importing.file_import import (
     ChangedSinceError,
@@ -78,6 +79,7 @@ _GONE = (
     "These files are no longer available: they were already imported, you have checked other files "
     "since, or a day has passed. Choose them again."
 )
+_ADDED = "Cases added from {path}."
 _CHANGED = (
     "Nothing was imported because something it would replace has changed since you checked. This "
     "is what the import would do now."
@@ -96,11 +98,13 @@ _UNCHECKED = (
 class CheckedFiles:
     """Checked files, and what existed under the same slugs at that time.
 
-    `tables` has the choices made for tables, `offered` what else may be chosen.
+    `tables` has the choices made for tables, `offered` what else may be chosen. `into` is the slug of
+    a suite to which their cases are added.
     """
 
     upload: Upload
     agent: str | None
+    into: str = ""
     before: str = ""
     tables: TableChoices = NO_CHOICES
     offered: OfferedChoices = OfferedChoices()  # noqa: RUF009 - frozen
@@ -115,6 +119,8 @@ class CheckedFiles:
             agent=self.agent,
             tables=self.tables,
             as_one_suite=self.as_one_suite,
+            into=self.into,
+            edit=_ADDED if self.into else "",
             **options,
         )
         return replace(report, warnings=[*report.warnings, *self.upload.passed_over()])
@@ -144,17 +150,24 @@ def import_page(request: HttpRequest) -> HttpResponse:
         if key in request.POST:
             checked = _load_checked(request, request.POST[key])
             return act(checked) if checked else page.show(page.form(), note=_GONE)
-    form = ImportForm(page.rights, request.POST if request.method == "POST" else None)
-    if not form.is_bound or not form.is_valid():
+    if request.method != "POST":
+        into = Suite.objects.filter(slug=request.GET.get("into", "")).first()
+        return page.show(page.form(into=into))
+    form = ImportForm(page.rights, request.POST)
+    if not form.is_valid():
         return page.show(form)
-    agent, is_one = form.cleaned_data["agent"], form.cleaned_data["as_one_suite"]
+    into, is_one = form.cleaned_data["into"], form.cleaned_data["as_one_suite"]
+    agent = into.agent if into else form.cleaned_data["agent"]
     try:
         upload = unpack(_posted_files(request, form))
     except FormatError as error:
         return page.show(form, looked=preview(error, {}))
     tables = TableChoices(kept=kept_choices(request.session))
     slug = agent.slug if agent else None
-    return page.look(form, CheckedFiles(upload, slug, tables=tables, as_one_suite=is_one))
+    checked = CheckedFiles(
+        upload, slug, into.slug if into else "", tables=tables, as_one_suite=is_one
+    )
+    return page.look(form, checked)
 
 
 @require_GET
@@ -189,8 +202,11 @@ class _Page:
     context: dict[str, Any]
     rights: Rights
 
-    def form(self, agent: str | None = None) -> ImportForm:
-        return ImportForm(self.rights, initial={"agent": agent})
+    def form(self, agent: str | None = None, into: Suite | str | None = None) -> ImportForm:
+        return ImportForm(self.rights, initial={"agent": agent, "into": into})
+
+    def form_of(self, checked: CheckedFiles) -> ImportForm:
+        return self.form(checked.agent, checked.into)
 
     def look(
         self, form: ImportForm, checked: CheckedFiles, *, note: str = "", keeps: bool = False
@@ -222,23 +238,24 @@ class _Page:
         """Check the kept files again, with the chosen agent."""
         answer = MissingAgentForm(self.rights, self.request.POST)
         agent = answer.cleaned_data["agent"].slug if answer.is_valid() else None
-        return self.look(self.form(agent), replace(checked, agent=agent))
+        checked = replace(checked, agent=agent)
+        return self.look(self.form_of(checked), checked)
 
     def choose_columns(self, checked: CheckedFiles) -> HttpResponse:
         """Check the kept files again, with the choices for their columns."""
         answer = checked.columns_form(self.request.POST)
         tables = answer.choices() if answer.is_valid() else checked.tables
-        return self.look(self.form(checked.agent), replace(checked, tables=tables), keeps=True)
+        return self.look(self.form_of(checked), replace(checked, tables=tables), keeps=True)
 
     def forget_columns(self, checked: CheckedFiles) -> HttpResponse:
         """Check the kept files again, without the choices for earlier ones."""
         forget_choices(self.request.session)
         tables = replace(checked.tables, kept=KeptChoices())
-        return self.look(self.form(checked.agent), replace(checked, tables=tables))
+        return self.look(self.form_of(checked), replace(checked, tables=tables))
 
     def import_kept(self, checked: CheckedFiles) -> HttpResponse:
         """Import the kept files, unless the result would now differ from the preview."""
-        form = self.form(checked.agent)
+        form = self.form_of(checked)
         try:
             report = checked.carry_out(
                 rights=self.rights,
@@ -256,7 +273,7 @@ class _Page:
             return self.look(form, checked, note=_CHANGED)
         cache.delete(_cache_key(self.request))
         written = [change for change in report.changes if change.what != "unchanged"]
-        messages.success(self.request, f"Imported: {count_by_kind(written)}.")
+        messages.success(self.request, _outcome(written, checked))
         if report.deleted:
             offer_to_restore(self.request, report.deleted, done=_deleted_words(report.deleted))
         return self._leave(report)
@@ -281,8 +298,10 @@ class _Page:
         token: str = "",
         columns: ColumnsForm | None = None,
     ) -> HttpResponse:
+        into = _suite_of(form)
         context = self.context | {
-            "title": "Import files",
+            "title": f"Add cases to “{into}”" if into else "Import files",
+            "into": into,
             "form": form,
             "looked": looked,
             "columns": columns if columns and columns.fields else None,
@@ -294,8 +313,8 @@ class _Page:
             "asked": MissingAgentForm(self.rights) if looked and looked.asks else None,
             "note": note,
             "token": token,
-            "samples": DIALECTS.values(),
-            "may_export": may_export_everything(self.request),
+            "samples": [TABLES] if into else DIALECTS.values(),
+            "may_export": not into and may_export_everything(self.request),
         }
         return render(self.request, "admin/evals_app/importing/page.html", context)
 
@@ -304,6 +323,20 @@ def _deleted_words(deleted: Sequence[DeletedObject]) -> str:
     """Return which cases an import has deleted."""
     names = [entry.name if entry.object_id is None else f"“{entry}”" for entry in deleted]
     return f"No longer in the files, so deleted: {', '.join(names)}."
+
+
+def _suite_of(form: ImportForm) -> Suite | None:
+    """Return the suite to which cases are added."""
+    into: Any = form["into"].value()
+    if isinstance(into, Suite) or not into:
+        return into or None
+    return Suite.objects.filter(slug=into).first()
+
+
+def _outcome(written: Sequence[ObjectChange], checked: CheckedFiles) -> str:
+    if checked.into:
+        return f"Added: {plural(sum(len(change.cases.added) for change in written), 'case')}."
+    return f"Imported: {count_by_kind(written)}."
 
 
 # One entry per person; the token identifies it.

@@ -80,6 +80,7 @@ def suite_head(request: HttpRequest, suite: Any, *, tab: str) -> dict[str, objec
         "buttons": buttons,
         "menu": menu,
         "case_add_url": _add_url(request, suite),
+        "several_url": _several_url(request, suite),
         "release": None,
         **_schedules_of(request, suite),
         **(_results_of_note(request, suite) if request.user.has_perm("evals_app.view_run") else {}),
@@ -100,9 +101,8 @@ def _buttons(
         for item in part.get("items", ())
         if not item["path"].endswith(f"/{useless}/")
     ]
-    if Rights.of(request.user).may_import():
-        url = reverse("admin:evals_app_suite_import")
-        menu.insert(0, {"title": "Import cases", "icon": "upload_file", "path": url})
+    if url := _several_url(request, suite):
+        menu.insert(0, {"title": "Add several cases", "icon": "upload_file", "path": url})
     last = getattr(suite, "verdict_run_id", None)  # of a page that shows results
     if last is not None and may_run(request):
         dialog = {"path": regrade_url(last), "icon": "change_circle", "dialog": True}
@@ -307,6 +307,13 @@ def _tabs(request: HttpRequest, suite: Suite) -> list[Tab]:
         Tab(name, title, reverse(f"admin:evals_app_suite_{page}", args=[suite.pk]))
         for page, name, title in tabs
     ]
+
+
+def _several_url(request: HttpRequest, suite: Suite) -> str:
+    """Return the page that adds cases from a spreadsheet; empty without the right to import."""
+    if not Rights.of(request.user).may_import():
+        return ""
+    return f"{reverse('admin:evals_app_suite_import')}?into={suite.slug}"
 
 
 def _add_url(request: HttpRequest, suite: Suite) -> str:

@@ -34,6 +34,7 @@ from evals_app.library.changes.spec_changes import (
     digest_of,
 )
 from evals_app.library.deleting.written import delete_cases
+from evals_app.library.importing.adding import with_cases_added
 from evals_app.library.importing.inventories import contents_of, mentions_of
 from evals_app.library.importing.rights import EVERYTHING, Rights
 from evals_app.library.importing.sources import Sources, is_same_file, other_source
@@ -111,6 +112,7 @@ def import_files(
     replace: bool = False,
     accept_no_checks: bool = False,
     edit: str = "",
+    into: str = "",
     rights: Rights = EVERYTHING,
     approve: Callable[[ImportReport], None] = lambda _: None,
     written: Callable[[], None] = lambda: None,
@@ -123,7 +125,8 @@ def import_files(
     reports of dry runs: one of them must still be current. Edits since the last import, and suites
     from another file, are replaced only with `replace`. Suites in which no case checks anything are
     written only with `accept_no_checks`. `edit` means that this is itself an edit, which may leave
-    a suite without checks, and is its text in the history. No message reveals what `rights` do not
+    a suite without checks, and is its text in the history. `into` is the slug of a suite to which the
+    cases are added: its agent answers for files that name none. No message reveals what `rights` do not
     let the user see. `approve` is called with the report before anything is saved, and may raise an
     error; `written` in the transaction that has saved it. That begins only if nothing that the
     import was compared with has changed.
@@ -141,7 +144,7 @@ def import_files(
     )
     with _storing_errors_explained(), importing_within(_CODE_S):
         while True:
-            prepared, state = _at_one_moment(files, rights, reading, prepare)
+            prepared, state = _at_one_moment(files, rights, reading, prepare, into)
             report = prepared.report
             rights.require(report.changes)
             approve(report)
@@ -159,12 +162,15 @@ def _at_one_moment(
     rights: Rights,
     reading: ReadOptions,
     prepare: Callable[[Imported], "_Prepared"],
+    into: str,
 ) -> tuple["_Prepared", object]:
     """Read files and prepare their import; return also the state that it was compared with."""
     while True:
         known, chosen = _existing_objects(rights), _stored_choices()
         imported = _read(files, known, rights, reading, chosen)
         with one_moment():
+            if into:
+                imported = with_cases_added(imported, into)
             state = _state(imported)
             if _existing_objects(rights) == known and not _has_changed(imported, chosen):
                 return prepare(imported), state

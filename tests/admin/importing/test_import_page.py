@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.core.cache import cache
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -18,7 +19,7 @@ from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.tables.separated import write_csv_rows
 from evals_app.formats.tables.workbook_writing import write_workbook
 from evals_app.library.importing.file_import import import_files
-from evals_app.models import Agent, Assertion, DeletedObject, Suite
+from evals_app.models import Agent, Assertion, Case, DeletedObject, Suite
 from tests.authored import client_who_may
 from tests.library.written import EVERYTHING, FIXTURE
 from tests.page_form import posted_by
@@ -157,6 +158,81 @@ def test_rows_pasted_from_a_spreadsheet_are_a_table(
     suite = Suite.objects.get()
     turn = suite.cases.get().turns.get()
     assert (suite.slug, turn.user, turn.expected) == (slug, "Wann, bitte?", "7")
+
+
+ROWS = "Question\tExpected answer\nHow much is it?\t7 euros\nHi\tHello\n"
+
+
+def test_pasted_rows_are_added_to_the_cases_of_a_suite(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+    Suite.objects.update(description="Mine")
+
+    page = check(admin_client, pasted=ROWS, into="greetings")
+    assert "Add them to “Greetings”" in page.text
+    added = page.press_import()
+
+    suite = Suite.objects.get()
+    assert "Added: 2 cases." in added.text
+    assert [case.name for case in suite.cases.all()] == ["Hello", "How much is it?", "Hi"]
+    assert suite.description == "Mine"
+    entries = LogEntry.objects.filter(object_id=suite.pk, content_type__model="suite")
+    assert entries.latest("pk").change_message.startswith("Cases added from")
+
+
+def test_rows_that_are_added_again_are_left_out_or_named_apart(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+    check(admin_client, pasted=ROWS, into="greetings").press_import()
+
+    again = check(admin_client, pasted=ROWS, into="greetings")
+    assert "All these cases are in the suite already." in again.text
+    other = check(admin_client, pasted=f"{ROWS}How much?\t8\nHi\tBye\n", into="greetings")
+    assert "Not added, because the suite has the same already: 2" in other.text
+    other.press_import()
+
+    names = [case.name for case in Suite.objects.get().cases.all()]
+    assert names == ["Hello", "How much is it?", "Hi", "How much?", "Hi (2)"]
+
+
+def test_settings_of_a_file_are_not_added_with_its_cases(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+    text = SUITE.replace(b"Hello", b"Hallo").replace(b"slug: greetings", b"slug: other\ntrials: 3")
+
+    page = check(admin_client, {"other.suite.yaml": text}, into="greetings")
+    assert "Settings of the suite keep their values: trials." in page.text
+    page.press_import()
+
+    assert Suite.objects.get().trials != 3
+    assert Suite.objects.get().cases.count() == 2
+
+
+def test_only_cases_can_be_added_to_a_suite(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+
+    page = check(admin_client, BOTH, into="greetings")
+
+    assert "Only cases can be added to a suite." in page.text
+
+
+def test_a_case_that_was_written_since_the_check_is_kept(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+    page = check(admin_client, pasted=ROWS, into="greetings")
+    mine = Case.objects.create(suite=Suite.objects.get(), name="Mine", position=9)
+    mine.turns.create(user="Hi", position=0)
+
+    page.press_import().press_import()
+
+    assert Case.objects.filter(name="Mine").exists()
+    assert Case.objects.count() == 4
+
+
+def test_cases_are_not_added_to_a_suite_that_is_no_longer_valid(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+    page = check(admin_client, pasted=ROWS, into="greetings")
+    Case.objects.create(suite=Suite.objects.get(), name="Mine", position=9)
+    assert "has an error of its own" in page.press_import().text
+
+    page = check(admin_client, pasted=ROWS, into="greetings")
+    assert "has an error of its own" in page.text
 
 
 @pytest.mark.parametrize("name", ["agent-skills", "copilot-studio"])
