@@ -124,7 +124,7 @@ def _rights(request: HttpRequest) -> list[str]:
         "evals_app.add_suite": "write suites",
         "evals_app.change_case": "edit cases",
         "evals_app.change_agent": "edit agents",
-        "fixtures_app.change_fixture": "edit fixtures",
+        "fixtures_app.change_fixture": "edit test data",
     }
     words = [word for right, word in known.items() if user.has_perm(right)]
     return [*words, "start runs"] if may_run(request) else words

@@ -49,7 +49,7 @@ def misfits(
     for kind, fixture, ref, data in entities.iterator(chunk_size=2000):
         wrong = schema_misfits(data, changed[kind])
         if wrong:
-            sentences.setdefault(kind, []).append(f"{ref!r} of fixture {fixture!r}: {wrong[0]}")
+            sentences.setdefault(kind, []).append(f"{ref!r} in test data {fixture!r}: {wrong[0]}")
     return sentences
 
 
@@ -127,7 +127,7 @@ def _types_of(spec: FixtureSpec) -> dict[str, int]:
     types = dict(EntityType.objects.filter(slug__in=wanted).values_list("slug", "pk"))
     if missing := sorted(wanted - types.keys()):
         raise ValueError(
-            f"Fixture {spec.slug!r} uses entity types that do not exist: {', '.join(missing)}."
+            f"Test data {spec.slug!r} uses entity types that do not exist: {', '.join(missing)}."
         )
     return types
 

@@ -128,7 +128,7 @@ class Entity(models.Model):
 
     fixture = models.ForeignKey(Fixture, models.CASCADE, related_name="entities")
     position = models.PositiveIntegerField(default=0)
-    ref = models.CharField(max_length=200, help_text="The name in this fixture.")
+    ref = models.CharField(max_length=200, help_text="Its name in this test data.")
     type = models.ForeignKey(EntityType, models.PROTECT, related_name="entities")
     data = models.JSONField(default=dict, blank=True)
     status = models.CharField(max_length=200, default="active")

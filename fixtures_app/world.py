@@ -337,11 +337,11 @@ def _known_types(
     known = {**declared, **entity_types}
     slugs = [fixture.slug for fixture in fixtures]
     if len(set(slugs)) < len(slugs):
-        raise ValueError(f"A fixture is listed twice: {', '.join(slugs)}.")
+        raise ValueError(f"Test data is listed twice: {', '.join(slugs)}.")
     for fixture in fixtures:
         for kind in dict.fromkeys(entity.type for entity in fixture.entities):
             if kind not in known:
-                msg = f"Fixture {fixture.slug} has entities of unknown type {value_text(kind)}."
+                msg = f"Test data {fixture.slug} has entities of unknown type {value_text(kind)}."
                 raise ValueError(msg + suggestion(kind, known))
     return known
 

@@ -28,7 +28,7 @@ DIALECT = Dialect(
     title="Our own YAML",
     page="files",
     about=(
-        "One file for each suite, agent, fixture and provider. It can express everything, and "
+        "One file for each suite, agent, provider and set of test data. It can express everything, and "
         "exports are written in it."
     ),
     sample=(

@@ -347,7 +347,9 @@ def _by_slug(model: type[M], slugs: Iterable[str], noun: str) -> dict[str, M]:
 
 
 def _write_fixtures(suites: Sequence[Suite], entries: Sequence[Compared[SuiteSpec]]) -> None:
-    rows = _by_slug(Fixture, (slug for entry in entries for slug in entry.spec.fixtures), "fixture")
+    rows = _by_slug(
+        Fixture, (slug for entry in entries for slug in entry.spec.fixtures), "test data"
+    )
     link = Suite.fixtures.through
     before = {
         entry.row.pk: {row.slug for row in entry.row.fixtures.all()}

@@ -78,7 +78,7 @@ cases:
 """
 
 _FIXTURE = """\
-# A fixture: data that an agent's tools find and change. Each conversation works on a copy of its
+# Test data: what an agent's tools find and change. Each conversation works on a copy of its
 # own, so nothing has to be put back afterwards.
 #
 #   {command} import_evals FILE    brings it to the site; do so after each edit
@@ -90,7 +90,7 @@ _FIXTURE = """\
 description: What this data is about.
 
 # Kinds of things, and the data that each may have, as JSON Schema; {{}} allows anything. They belong
-# to the whole site: fixtures share them.
+# to the whole site: all test data shares them.
 entity_types:
   - slug: example-customer
     schema: {{}}

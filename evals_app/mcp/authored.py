@@ -180,7 +180,7 @@ def list_fixtures(_caller: Caller, given: Search) -> str:
         f"- {fixture.slug} “{fixture.name}”" + _about(fixture.description)
         for fixture in _search(Fixture.objects.all(), given.text)
     ]
-    return _list_names(rows, "fixture")
+    return _list_names(rows, "test data")
 
 
 def _about(description: str) -> str:
@@ -218,7 +218,7 @@ def _agent_file(slug: str) -> bytes:
 
 def read_fixture(_caller: Caller, given: OneSlug) -> str:
     """Return a fixture as its file."""
-    return _file(lambda slug: download_fixture(slug).content, given.slug, "fixture", Fixture)
+    return _file(lambda slug: download_fixture(slug).content, given.slug, "test data", Fixture)
 
 
 def _file(
@@ -342,7 +342,7 @@ def _changes(report: ImportReport) -> list[str]:
 
 def _change(change: ObjectChange) -> Iterable[str]:
     cases = f" {change.cases}" if str(change.cases) else ""
-    yield f"- {change.what}: {change.kind} {change.slug}.{cases}"
+    yield f"- {change.what}: {change.name} {change.slug}.{cases}"
     for difference in change.differences[:_DIFFERENCES]:
         before, after = (value or "nothing" for value in (difference.before, difference.after))
         yield f"  - {difference.keys}: {before} -> {after}"

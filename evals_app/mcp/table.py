@@ -57,8 +57,8 @@ _TABLE = (
     ),
     Operation(
         "list_fixtures",
-        "List fixtures",
-        "List the fixtures, the data sets that the tools of agents read and change.",
+        "List test data",
+        "List the sets of test data, which the tools of agents read and change.",
         authored.Search,
         {},
         _FIXTURES,
@@ -121,8 +121,8 @@ _TABLE = (
     ),
     Operation(
         "read_fixture",
-        "Read a fixture",
-        "Read a fixture with its data, as the YAML file that people write.",
+        "Read test data",
+        "Read a set of test data, as the YAML file that people write.",
         authored.OneSlug,
         {"slug": "shop"},
         Need(Scope.READ, "fixtures_app.view_fixture", "fixtures_app.view_entitytype"),
@@ -131,7 +131,7 @@ _TABLE = (
     Operation(
         "check_files",
         "Check files",
-        "Check files of suites, agents, fixtures and providers without writing anything. Every error"
+        "Check files of suites, agents, test data and providers without writing anything. Every error"
         " is reported with file, line and the nearest valid name; without errors, it reports what"
         " would change, and a version to pass to write_files.",
         authored.Files,
@@ -143,7 +143,7 @@ _TABLE = (
     Operation(
         "write_files",
         "Write files",
-        "Import files of suites, agents, fixtures and providers: all of them, or none if any has an error."
+        "Import files of suites, agents, test data and providers: all of them, or none if any has an error."
         " A suite is replaced as a whole: cases that its file does not have are deleted. Call"
         " check_files first.",
         authored.FilesToWrite,

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
         migrations.AlterModelOptions(
             name="execution",
             options={
-                "permissions": [("review_execution", "Can review executions")],
+                "permissions": [("review_execution", "Can review conversations")],
                 "verbose_name": "conversation",
             },
         ),

@@ -87,7 +87,7 @@ class RerunCases(Spec):
     )
     version: Literal["current", "frozen"] = Field(
         default="current",
-        description="current: cases, checks, agent and fixtures as they are now; frozen: as they"
+        description="current: cases, checks, agent and test data as they are now; frozen: as they"
         " were in that run.",
     )
 

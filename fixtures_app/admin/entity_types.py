@@ -154,7 +154,7 @@ class EntityTypeAdmin(EntityCountingEditor):
     list_display = ["slug", "field_names", "entity_count", "updated_at"]
     search_fields = ["slug"]
     ordering = ["slug"]
-    when_empty = "An entity type describes one type of data in fixtures, for example orders."
+    when_empty = "An entity type describes one kind of test data, for example orders."
     fieldsets = [(None, {"fields": ["slug"]})]
 
     def more_problems(self, form: Any) -> Iterator[ListedError]:

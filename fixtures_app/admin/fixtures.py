@@ -48,7 +48,7 @@ class RelationInline(RowsInline):
 
     model, form, formset, page_model = Relation, RelationForm, RelationFormSet, Fixture
     add_label = "Add a relation"
-    hint = "Links between the entities of this fixture."
+    hint = "Links between the entities above."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("source", "target")
@@ -101,7 +101,7 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
     search_fields = ["name", "slug", "description"]
     ordering = ["name"]
     when_empty = (
-        "A fixture is data that agents work on, for example customers and orders. Every "
+        "Test data is what agents work on, for example customers and orders. Every "
         "conversation gets its own copy."
     )
     prepopulated_fields = {"slug": ["name"]}

@@ -181,7 +181,7 @@ def test_stored_entities_are_compared_with_new_schemas(
     wrong = misfits([make_type("pupil", schema)], besides=besides)
 
     assert list(wrong) == types
-    assert all("'ben' of fixture 'school'" in sentences[0] for sentences in wrong.values())
+    assert all("'ben' in test data 'school'" in sentences[0] for sentences in wrong.values())
 
 
 @pytest.mark.django_db

@@ -25,7 +25,7 @@ def answer(asked: Asked) -> Sent:
 def test_an_agent_with_json_of_its_own_is_added_tested_and_talked_to(visit: Visit) -> None:
     with WebServer(answer) as server, permitting(hosts=(server.host,)):
         page = visit("evals_app_agent_changelist")
-        page.get_by_role("link", name="Add the first agent").click()
+        page.get_by_role("link", name="Add your first agent").click()
         page.get_by_role("link", name="It has a web address").click()
         page.get_by_label("Name*").fill("Shop")
         body = json.dumps({"question": "Where is order 1042?", "stream": False})

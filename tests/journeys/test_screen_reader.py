@@ -92,7 +92,7 @@ def test_an_error_is_in_the_title_and_read_with_its_input(visit: Visit) -> None:
 def test_check_boxes_are_in_a_group_with_a_name(visit: Visit) -> None:
     suite = write_case().suite
     page = visit("evals_app_suite_change", suite.pk)
-    expect(page.get_by_role("group", name="Fixtures", exact=True)).to_have_count(1)
+    expect(page.get_by_role("group", name="Test data", exact=True)).to_have_count(1)
 
     page.get_by_role("link", name="Run", exact=True).click()
     page.get_by_role("dialog").locator("summary").first.click()

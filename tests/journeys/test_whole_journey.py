@@ -114,7 +114,7 @@ def test_from_the_login_to_the_reason_of_a_failed_check(
 
     log_in(page, live_server.url)
     press(page, page.locator("#content").get_by_role("link", name="Shop-questions", exact=True))
-    press(page, page.get_by_role("link", name="Add the first case"))
+    press(page, page.get_by_role("link", name="Add your first case"))
 
     write(page, page.get_by_placeholder("Name of the case"), "Order and price")
     first = page.locator(".ew-turn").first

@@ -56,7 +56,7 @@ def paste(cell: Locator, text: str) -> None:
 
 def describe_orders(page: Page) -> None:
     go_to(page, "Entity types", fold="More")
-    page.get_by_role("link", name="Add the first").click()
+    page.get_by_role("link", name="Add your first").click()
     page.get_by_label("Name*").fill("order")
     table = page.get_by_role("table")
     for row, (name, kind) in enumerate(FIELDS):
@@ -69,7 +69,7 @@ def describe_orders(page: Page) -> None:
 
 def write_the_data(page: Page) -> None:
     go_to(page, "Test data")
-    page.get_by_role("link", name="Add the first test data").click()
+    page.get_by_role("link", name="Add your first test data").click()
     page.get_by_label("Name*").press_sequentially("Shop data")
     page.get_by_role("button", name="Add an entity").click()
     paste(field(page.get_by_role("table"), "number"), ORDERS)
@@ -77,7 +77,7 @@ def write_the_data(page: Page) -> None:
 
 def add_the_agent(page: Page) -> None:
     go_to(page, "Agents")
-    page.get_by_role("link", name="Add the first agent").click()
+    page.get_by_role("link", name="Add your first agent").click()
 
 
 def begin_the_agent(page: Page) -> None:
@@ -125,7 +125,7 @@ def open_agent(page: Page) -> None:
 def talk(page: Page, message: str, reply: str) -> None:
     """Ask the agent whose page is open."""
     page.get_by_role("link", name="Talk to it").click()
-    page.get_by_label("Fixture").select_option(label="Shop data")
+    page.get_by_label("Test data").select_option(label="Shop data")
     page.get_by_label("Your message").fill(message)
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_text(reply, exact=True)).to_be_visible(timeout=PATIENCE_MS)
@@ -133,7 +133,7 @@ def talk(page: Page, message: str, reply: str) -> None:
 
 def write_the_suite(page: Page) -> None:
     go_to(page, "Suites")
-    page.get_by_role("link", name="Add the first suite").click()
+    page.get_by_role("link", name="Add your first suite").click()
     page.get_by_label("Name*").press_sequentially("Shop questions")
     page.get_by_role("combobox", name="Agent").select_option(index=1)
     page.get_by_label("Shop data").check()

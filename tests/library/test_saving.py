@@ -307,7 +307,7 @@ def test_rows_that_no_longer_validate_are_replaced() -> None:
     ("changes", "missing"),
     [
         pytest.param({"agent": "nobody"}, "agent 'nobody'", id="agent"),
-        pytest.param({"fixtures": ["orders"]}, "fixture 'orders'", id="fixture"),
+        pytest.param({"fixtures": ["orders"]}, "test data 'orders'", id="fixture"),
     ],
 )
 def test_a_suite_of_what_does_not_exist_is_refused_and_leaves_nothing_behind(

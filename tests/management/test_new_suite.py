@@ -93,7 +93,7 @@ def test_a_new_fixture_is_imported_as_it_is(folder: Path) -> None:
     assert out.startswith("data/orders.fixture.yaml is written.")
     assert err == ""
     imported, warnings = run("import_evals", "data")
-    assert "  fixture      orders\n" in imported
+    assert "  test data    orders\n" in imported
     assert warnings == ""
 
 

@@ -59,7 +59,7 @@ def test_what_people_wrote_is_listed_and_read(files: Mapping[str, Any]) -> None:
     assert text("list_agents", text="STRICT").splitlines() == [
         "- strict “Strict judge”, driver scripted"
     ]
-    assert "no such fixture" in text("list_fixtures")
+    assert "no such test data" in text("list_fixtures")
     assert "suite: Talks" in text("read_suite", slug="talks")
     assert "agent: Shop" in text("read_agent", slug="shop")
     assert "Did you mean 'talks'?" in refusal("read_suite", slug="talk")

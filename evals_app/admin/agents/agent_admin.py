@@ -98,7 +98,7 @@ class AgentForm(SpecForm, VersionedForm):
             "tool_calls_from": "With spans, turns whose reply has tool calls still use those.",
             "spans_wait_s": "How long to wait for late spans after the last reply of a"
             f" conversation. Leave blank for {SPANS_WAIT_S:g} s.",
-            "tools": "What the agent may use. They read and change its own copy of the fixtures.",
+            "tools": "What the agent may use. Each conversation has its own copy of the test data.",
             "rules": "The first rule that matches the message answers. Drag a rule to move it.",
         }
 

@@ -56,8 +56,8 @@ def permitted_help() -> dict[str, str]:
         "Evalwell. " + _name_list("Available interpreters", known.interpreters),
         "command": "A program and its arguments, one per line. It reads the message and writes its "
         "reply. " + _name_list("Permitted programs", [*known.commands, OUR_COMMAND]),
-        "own_tools": "Tools that no fixture has: with fixed answers, of a server, or of an MCP "
-        "server. " + _name_list("Available MCP servers", known.mcp_servers),
+        "own_tools": "Tools that do not use test data: with fixed answers, over HTTP, or of an "
+        "MCP server. " + _name_list("Available MCP servers", known.mcp_servers),
     }
 
 

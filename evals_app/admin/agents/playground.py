@@ -47,8 +47,8 @@ class PlaygroundForm(forms.Form):
         Fixture.objects.none(),
         required=False,
         widget=UnfoldAdminSelectWidget,
-        empty_label="No fixture",
-        label="Fixture",
+        empty_label="No test data",
+        label="Test data",
         help_text="The data that its tools use. Each reply of a model starts with a fresh copy.",
     )
 

@@ -1,6 +1,5 @@
 """The bundled examples, loaded and removed from the dashboard."""
 
-from collections.abc import Sized
 from typing import Any
 
 from django.conf import settings
@@ -14,6 +13,7 @@ from django.utils.text import get_text_list
 from django.views.decorators.http import require_POST
 
 from evals_app.admin.bin.deleting import offer_to_restore
+from evals_app.admin.importing.import_changes import count_of_kind
 from evals_app.admin.kit.pages import person
 from evals_app.admin.kit.presentation import plural
 from evals_app.formats.reading.problems import FormatError
@@ -96,18 +96,14 @@ def examples_to_remove(request: HttpRequest) -> HttpResponse:
         "removal": removal,
         "days": settings.EVALS_KEEP_DELETED_DAYS,
         "groups": [
-            (_count_of_kind(kind, rows), rows) for kind, rows in removal.rows.items() if rows
+            (count_of_kind(len(rows), kind), rows) for kind, rows in removal.rows.items() if rows
         ],
     }
     return render(request, "admin/evals_app/importing/remove_examples.html", context)
 
 
-def _count_of_kind(kind: str, rows: Sized) -> str:
-    return plural(len(rows), kind)
-
-
 def _removal_message(removal: Removal) -> str:
-    counts = [_count_of_kind(kind, rows) for kind, rows in removal.rows.items() if rows]
+    counts = [count_of_kind(len(rows), kind) for kind, rows in removal.rows.items() if rows]
     kept = f" {plural(len(removal.kept), 'example')} kept." if removal.kept else ""
     return (
         f"Removed {get_text_list(counts, 'and')}.{kept}" if counts else f"Nothing to remove.{kept}"

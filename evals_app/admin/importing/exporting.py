@@ -17,7 +17,7 @@ VIEWING_EVERYTHING = (
 )
 _UNREADABLE = (
     "This cannot be exported because part of it can no longer be read. In a suite, look for checks "
-    "marked “No longer available”. For a fixture or an agent, save it to see the error."
+    "marked “No longer available”. For an agent or test data, save it to see the error."
 )
 
 

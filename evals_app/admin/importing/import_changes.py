@@ -33,7 +33,7 @@ class ObjectPreview:
     """An object that would be written."""
 
     def __init__(self, change: ObjectChange) -> None:
-        self.kind = change.kind
+        self.name = change.name
         self.slug = change.slug
         self.replaced = change.overwrites
         places = list(map(changed_place, change.differences[:MAX_DIFFERENCES]))
@@ -58,8 +58,15 @@ def count_by_kind(changes: Iterable[ObjectChange]) -> str:
     """Count objects by kind: 2 suites and 1 agent."""
     counts = Counter(change.kind for change in changes)
     kinds = sorted(counts, key=lambda kind: (kind != "suite", kind))
-    nouns = {"entity type": "entity types"}
-    return get_text_list([plural(counts[kind], kind, nouns.get(kind, "")) for kind in kinds], "and")
+    return get_text_list([count_of_kind(counts[kind], kind) for kind in kinds], "and")
+
+
+def count_of_kind(number: int, kind: str) -> str:
+    """Count objects of one kind: 2 sets of test data."""
+    is_data = kind == "fixture"
+    return (
+        plural(number, "set of test data", "sets of test data") if is_data else plural(number, kind)
+    )
 
 
 def _case(suite: SuiteSpec, case: CaseSpec) -> CaseOutline:

@@ -70,7 +70,7 @@ class ExportAll(Endpoint):
     @extend_schema(
         operation_id="export",
         summary="Export everything as an archive",
-        description="All agents, fixtures, providers and suites that are not archived, with their "
+        description="All agents, test data, providers and suites that are not archived, with their "
         "attached files. The archive can be imported again. Providers are left out for users without the "
         "permission to view them.",
         parameters=[_AS],

@@ -104,7 +104,7 @@ class Import(Endpoint):
 
     @extend_schema(
         operation_id="import",
-        summary="Import suites, agents, fixtures and providers",
+        summary="Import suites, agents, test data and providers",
         description="The body is files in JSON, an upload, or one YAML file with its name in "
         "`path`. In an upload, the name of a part is its path; parts named `files` go by their file "
         "names. Archives (.zip) are unpacked; their other files can be referred to. With any error, "

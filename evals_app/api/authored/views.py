@@ -221,7 +221,7 @@ class OneAgent(WrittenEndpoint):
         return None if row is None else _stored_version(self.kind, row.to_spec())
 
 
-@describe_get("fixtures_list", "List fixtures")
+@describe_get("fixtures_list", "List test data")
 class Fixtures(ListEndpoint):
     """All fixtures."""
 

@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.api.authored.imports import ImportAnswer, import_json
+from evals_app.formats.foreign.draft import NAMES
 from evals_app.formats.importing import SourceData, SourceFile
 from evals_app.formats.reading.problems import FormatError
 from evals_app.library.changes.edits import MODELS
@@ -163,10 +164,11 @@ class WrittenEndpoint(VersionedEndpoint):
         return Response(status=204)
 
     def _in_use(self, slug: str, error: InUseError, user: User) -> RefusedError:
+        ours = NAMES.get(self.kind, self.kind)
         if not user.has_perm(f"evals_app.view_{error.kind}"):
-            message = f"{error.kind.title()}s that you may not see use the {self.kind} {slug!r}."
+            message = f"{error.kind.title()}s that you may not see use the {ours} {slug!r}."
             return RefusedError(message, status=409, kind=IN_USE)
-        message = f"These {error.kind}s use the {self.kind} {slug!r}: {error}."
+        message = f"These {error.kind}s use the {ours} {slug!r}: {error}."
         errors = [error_at("", f"The {error.kind} {name!r} uses it.", name) for name in error.users]
         return RefusedError(message, status=409, kind=IN_USE, errors=errors)
 
@@ -176,7 +178,8 @@ def describe_written(noun: str, *, deleting: str) -> Callable[[W], W]:
 
     def describe(view: W) -> W:
         kind, spec = view.kind, view.answer
-        a_kind = f"{'an' if kind == 'agent' else 'a'} {kind}"
+        articles = {"agent": "an agent", "fixture": "a set of test data"}
+        a_kind = articles.get(kind, f"a {kind}")
         get = extend_schema(
             operation_id=f"{noun}_get",
             summary=f"Read {a_kind}",
@@ -190,7 +193,7 @@ def describe_written(noun: str, *, deleting: str) -> Callable[[W], W]:
             summary=f"Write {a_kind}",
             description="The body is the spec, as in the answer of GET or in a native file; keys "
             "that are left out get their defaults. With `If-Match`, it is refused (412) if someone "
-            f"else has changed the {kind}; a token can require this header (428). "
+            "else has changed it; a token can require this header (428). "
             "`If-None-Match: *` writes only what does not exist yet.",
             parameters=[IF_MATCH, IF_NONE_MATCH, ETAG],
             request={"application/json": spec, "application/yaml": OpenApiTypes.BINARY},

@@ -307,8 +307,8 @@ class InsideAgent(AgentSpec):
     system_prompt: SystemPrompt = ""
     tools: list[AnyTool] = Field(
         default_factory=list,
-        title="Tools of fixtures",
-        description="What it may call: tools of fixtures, tools with canned answers, HTTP requests,"
+        title="Test data tools",
+        description="What it may call: test data tools, tools with canned answers, HTTP requests,"
         " tools of MCP servers.",
     )
     settings: AgentSettings = Field(

@@ -160,8 +160,10 @@ class Inventory:
                 return f"The tool {named.owner} has no argument {name}"
             case "entity type":
                 return f"There is no entity type {name}"
-            case _:
-                return f"No fixture of this suite has {_ARTICLES[named.thing]} {name}"
+            case "chunk":
+                return f"The test data of this suite has no passage {name}"
+            case "entity":
+                return f"The test data of this suite has no entity {name}"
 
     def _hint(self, named: CheckedName, known: Collection[str]) -> str:
         is_shown = self.shows_tools if named.thing in {"tool", "argument"} else self.shows_data
@@ -187,11 +189,10 @@ def slips(names: Iterable[CheckedName]) -> dict[str, str]:
     return {name: meant for name, meant in slip_of.items() if meant}
 
 
-_ARTICLES: dict[Thing, str] = {"chunk": "a chunk", "entity": "an entity"}
 _PLURALS: dict[Thing, str] = {
     "tool": "tools",
     "argument": "arguments",
-    "chunk": "chunks",
+    "chunk": "passages",
     "entity": "entities",
     "entity type": "entity types",
 }

@@ -178,7 +178,7 @@ class CaseSpec(Spec):
     clock: Annotated[str, Field(max_length=40), AfterValidator(_iso_time)] | None = Field(
         default=None,
         title="Clock",
-        description="Fixes {{datetime}} and the time in fixtures, for example"
+        description="Fixes {{datetime}} and the time in test data, for example"
         " 2026-05-01T09:30:00+00:00. Your own agents receive it.",
     )
     limits: LimitsSpec = Field(

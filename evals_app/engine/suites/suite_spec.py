@@ -211,8 +211,8 @@ class SuiteSpec(Spec):
     )
     fixtures: _Slugs = Field(
         default_factory=list,
-        title="Fixtures",
-        description="The data sets. Each conversation works on its own copy.",
+        title="Test data",
+        description="What the tools of the agent find and change. Each conversation works on its own copy.",
     )
     trials: int = Field(
         default=1,

@@ -7,7 +7,7 @@ from pydantic import Field
 from evals_app.formats.foreign.shapes import Foreign
 
 _TARGET = "The agent that you choose when you import is tested (--agent)."
-_WORKSPACE = "Agents have no workspace here. Attach files, or put data into a fixture."
+_WORKSPACE = "Agents have no workspace here. Attach files, or use test data."
 _FOR_PEOPLE = "Only for people. Left out."
 _PROGRAM = "Programs do not run on import."
 

@@ -91,9 +91,9 @@ class NamedThings:
         )
 
 
-_NO_FIXTURES = "The suite has no fixture: name one under `fixtures`."
+_NO_FIXTURES = "The suite has no test data: name some under `fixtures`."
 _NO_FIXTURE = {
-    "table": "The suite has no fixture: add a column settings, and write fixtures: [SLUG] in its "
+    "table": "The suite has no test data: add a column settings, and write `fixtures: [SLUG]` in its "
     "first row."
 }
 

@@ -12,7 +12,7 @@ from evals_app.engine.specs.inventory import Abilities
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.checking.naming import CheckedThing, FixtureContents
 from evals_app.formats.dialect import rows_under
-from evals_app.formats.foreign.draft import KINDS, Draft, DraftReference, Kind
+from evals_app.formats.foreign.draft import KINDS, NAMES, Draft, DraftReference, Kind
 from evals_app.formats.reading.problems import Problem
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.ground.words import near
@@ -78,7 +78,7 @@ def check_slugs(drafts: Sequence[Draft]) -> Iterator[Problem]:
         known = first.setdefault((draft.kind, draft.slug), draft)
         if known is not draft:
             other = known.place(("slug",), "")
-            message = f"The {draft.kind} {draft.slug!r} is already in {other.path}:{other.line}."
+            message = f"The {NAMES.get(draft.kind, draft.kind)} {draft.slug!r} is already in {other.path}:{other.line}."
             yield draft.place(("slug",), message)
 
 
@@ -146,7 +146,8 @@ def _unknown(
     elif reference.kind == "scripted judge":
         message = f"No scripted agent {name!r} exists in this import or on this site.{hint}"
     else:
-        message = f"No {reference.kind} {name!r} exists in this import or on this site.{hint}"
+        kind = NAMES.get(reference.kind, reference.kind)
+        message = f"No {kind} {name!r} exists in this import or on this site.{hint}"
         if reference.kind == "agent":
             message += (
                 f" Import {name}.agent.yaml together with it, or create the agent in the "

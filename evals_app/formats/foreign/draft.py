@@ -28,6 +28,9 @@ MODELS: dict[Kind, type[BaseModel]] = {
     "suite": SuiteSpec,
 }
 
+# What people call a kind, where the key of files is another word.
+NAMES = {"fixture": "test data"}
+
 # Cases, turns and checks of an import together. Each takes between 1 and 2 kB of memory.
 MAX_PARTS = 200_000
 TOO_MANY_PARTS = (

@@ -20,7 +20,7 @@ _OF_AGENTS = ("model", "instructions", "tools")
 
 # What to do about each kind of tool.
 _SEARCH = (
-    "put the texts it searches into the chunks of a fixture and give the agent knowledge.search, "
+    "put the texts that it searches into test data, as passages, and give the agent knowledge.search, "
     "or give it an HTTP tool that queries your index"
 )
 _PYTHON = (

@@ -81,7 +81,7 @@ class Config(PromptfooPart):
         "assertionAliases": _NO_CODE,
         "derivedMetrics": "Calculate them from the results: run_evals --output writes all scores.",
         "env": "Set these variables for the workers. They are not stored here.",
-        "extensions": _NO_CODE + " Put the data that a case needs into a fixture.",
+        "extensions": _NO_CODE + " Put the data that a case needs into test data.",
         "metadata": _OF_COMMAND,
         "nunjucksFilters": _NO_CODE,
         "outputPath": _OF_COMMAND,

@@ -90,7 +90,7 @@ def write_fixture(fixture: FixtureSpec) -> tuple[bytes, list[Problem]]:
     used = {entity.type for entity in fixture.entities}
     for n, item in enumerate(fixture.entity_types):
         if item.json_schema or item.slug not in used:  # else an import makes the same type again
-            reason = f"A Struere fixture declares no entity types, so {item.slug!r} is left out."
+            reason = f"Test data of Struere declares no entity types, so {item.slug!r} is left out."
             lost.add(("entity_types", n), reason)
     kept = {key: data[key] for key in FIXTURE_KEYS if key in data}
     return write_yaml(kept), [*lost.problems]
@@ -130,7 +130,9 @@ def _check_suite(suite: SuiteSpec, fixtures: set[str], lost: _Losses) -> None:
         lost.add(("judge_model",), "Struere has no settings for a judge.")
     if set(suite.fixtures) != fixtures:
         given = ", ".join(sorted(fixtures)) or "none"
-        lost.add(("fixtures",), f"A Struere suite uses all fixtures of its project, here: {given}.")
+        lost.add(
+            ("fixtures",), f"A Struere suite uses all test data of its project, here: {given}."
+        )
 
 
 def _judge(suite: SuiteSpec) -> str:

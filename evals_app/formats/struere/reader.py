@@ -100,7 +100,7 @@ def read_suite(
         problems += _channel_warnings(spec, place)
         if kept:
             message = (
-                "No fixture of its project is among these files, so the suite keeps those that it "
+                "No test data of its project is among these files, so the suite keeps what it "
                 f"has: {', '.join(kept)}."
             )
             problems.append(document.problem(("slug",), message, level="warning"))
@@ -119,11 +119,11 @@ def read_fixture(document: ParsedFile) -> Draft:
     for key in data if isinstance(data, dict) else ():
         if key not in FIXTURE_KEYS and key in FixtureSpec.model_fields:
             spec = None
-            message = f"Struere fixtures have no `{key}`. Known keys: {', '.join(FIXTURE_KEYS)}."
+            message = f"Test data of Struere has no `{key}`. Known keys: {', '.join(FIXTURE_KEYS)}."
             problems.append(document.problem((key,), message, at_key=True))
     if isinstance(data, dict) and "entities" not in data:
         problems = [problem for problem in problems if problem.keys != "entities"]
-        message = "A fixture needs the key `entities`. Write `entities: []` for an empty one."
+        message = "Test data needs the key `entities`. Write `entities: []` if there are none."
         problems.append(document.problem(("entities",), message))
     problems += surprises(document, FixtureSpec)
     return Draft("fixture", "struere", document, data, spec, (), tuple(problems), document.problem)

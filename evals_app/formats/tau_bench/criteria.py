@@ -19,11 +19,11 @@ _TO_LISTS = {
 _DATABASE = "DB"
 _UNDECIDED = "`reward_basis` does not name {}, so this decides nothing there. Left out."
 _END_STATE = (
-    "The database at the end is not compared here. Use a fixture, and check what changes in it with "
+    "The database at the end is not compared here. Use test data, and check what changes in it with "
     "world_changes. Left out."
 )
 _ASSERTED = (
-    "Functions of tau-bench cannot run here. Use a fixture, and check what changes in it with "
+    "Functions of tau-bench cannot run here. Use test data, and check what changes in it with "
     "world_changes. Left out."
 )
 _OF_USER = "The user calls this tool there. Only agents have tools here. Left out."

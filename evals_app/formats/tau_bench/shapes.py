@@ -6,7 +6,7 @@ from pydantic import Field
 
 from evals_app.formats.foreign.shapes import Foreign
 
-_DATA = "Here agents begin with the data of fixtures. Put this into one. Left out."
+_DATA = "Here agents begin with test data. Put this there. Left out."
 _FOR_PEOPLE = "Only for people. Left out."
 
 Text = Annotated[str, Field(min_length=1)]
@@ -59,7 +59,7 @@ class TauTask(_Part):
 
     lost = {
         "user_tools": "Only agents have tools here. Left out.",
-        "required_documents": "Put these documents into a fixture. Left out.",
+        "required_documents": "Put these documents into test data. Left out.",
         **dict.fromkeys(("issues", "annotations"), _FOR_PEOPLE),
     }
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from evals_app.formats.foreign.shapes import Foreign
 
 _SKILL = "The agent that you choose when you import is tested, with the skills that it has."
-_WORKSPACE = "Agents have no workspace here. Attach files, or put data into a fixture."
+_WORKSPACE = "Agents have no workspace here. Attach files, or use test data."
 _FOR_PEOPLE = "Only for people. Left out."
 _RUN = "Set it on the suite, or when you run it."
 

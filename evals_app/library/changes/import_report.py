@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.formats.foreign.draft import NAMES
 from evals_app.formats.reading.problems import Problem
 from evals_app.formats.snapshots.key_differences import KeyDifference
 from evals_app.models import DeletedObject
@@ -71,6 +72,11 @@ class ObjectChange:
     source: str = ""
     cases_before: int | None = field(default=None, compare=False)
     cases: CaseChanges = field(default_factory=CaseChanges, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """What people call its kind."""
+        return NAMES.get(self.kind, self.kind)
 
     @property
     def overwrites(self) -> str:

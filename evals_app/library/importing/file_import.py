@@ -85,7 +85,7 @@ def unchecked_words(change: ObjectChange) -> str:
 
 def edited_words(change: ObjectChange) -> str:
     """Return a sentence about an edit, or a suite from another file, that an import would replace."""
-    return f"The {change.kind} {change.slug!r}{change.size} was {change.overwrites}."
+    return f"The {change.name} {change.slug!r}{change.size} was {change.overwrites}."
 
 
 class ReadOptions(TypedDict, total=False):
@@ -542,8 +542,8 @@ def _check_types(imported: Imported, rights: Rights) -> None:
     problems = []
     for slug, sentences in sentences_of.items():
         message = (
-            f"Stored entities do not match this schema of {slug!r}. Import their fixtures together with "
-            "it."
+            f"Stored entities do not match this schema of {slug!r}. Import their test data "
+            "together with it."
         )
         if rights.may_see("fixture"):
             more = len(sentences) - _MAX_MISFITS

@@ -119,7 +119,7 @@ def _use_of_type(entity_type: Any, gone: Mapping[Kind, Collection[Any]]) -> str:
     others = Fixture.objects.filter(entities__type=entity_type)
     others = others.exclude(pk__in=[fixture.pk for fixture in gone["fixture"]])
     fixture = others.order_by("slug").first()
-    return f"used by the fixture {fixture.slug!r}" if fixture else ""
+    return f"used by the test data {fixture.slug!r}" if fixture else ""
 
 
 _USES: Mapping[Kind, Callable[[object, Mapping[Kind, Collection[object]]], str]] = {

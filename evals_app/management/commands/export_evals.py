@@ -21,7 +21,7 @@ class Command(BaseCommand):
     requires_system_checks = FOR_COMMANDS
 
     help = (
-        "Write suites as native YAML, with the agents, fixtures, entity types and providers that "
+        "Write suites as native YAML, with the agents, test data, entity types and providers that "
         "they need; without a slug write all that is not archived. Other formats do not "
         "support all of that; losses are reported. Exit code: 0 written, 2 otherwise."
     )

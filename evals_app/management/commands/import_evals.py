@@ -1,4 +1,4 @@
-"""Import suites, agents, fixtures and providers from files."""
+"""Import suites, agents, test data and providers from files."""
 
 import os
 import time
@@ -43,7 +43,7 @@ class Command(BaseCommand):
     requires_system_checks = FOR_COMMANDS
 
     help = (
-        "Import suites, agents, fixtures and providers from files, or from all eval files in "
+        "Import suites, agents, test data and providers from files, or from all eval files in "
         "folders. With any error nothing is imported. Exit code: 0 imported, 2 otherwise."
     )
 
@@ -124,7 +124,7 @@ class Command(BaseCommand):
         self, report: ImportReport, options: dict[str, Any], *, lists_unchanged: bool = True
     ) -> None:
         tell_report(self, report)
-        width = max((len(change.kind) for change in report.changes), default=0)
+        width = max((len(change.name) for change in report.changes), default=0)
         for what, headings in _HEADINGS.items():
             changes = [change for change in report.changes if change.what == what]
             if not changes:
@@ -133,7 +133,7 @@ class Command(BaseCommand):
             self.stdout.write(heading, self.style.MIGRATE_HEADING)
             for change in changes if what != "unchanged" or lists_unchanged else ():
                 replaced = f"  ({change.overwrites})" if change.overwrites else ""
-                self.stdout.write(f"  {change.kind:<{width}}  {change.slug}{replaced}")
+                self.stdout.write(f"  {change.name:<{width}}  {change.slug}{replaced}")
                 self._tell_differences(change)
         for entry in report.deleted:
             self.stdout.write(f"Deleted: {entry} ({entry.about}); the page Deleted can restore it.")

@@ -17,7 +17,7 @@ class Command(BaseCommand):
     requires_system_checks = FOR_COMMANDS
 
     help = (
-        "Write the file of a new fixture, with some data and an explanation of each part; it is "
+        "Write a new file of test data, with some entities and an explanation of each part; it is "
         "imported as it is. Exit code: 0 written, 2 otherwise."
     )
 

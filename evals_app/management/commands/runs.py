@@ -179,7 +179,7 @@ def _add_options(name: str, parser: ArgumentParser) -> None:
         add(
             "--frozen",
             action="store_true",
-            help="With cases, checks, agent and fixtures as in that run.",
+            help="With cases, checks, agent and test data as in that run.",
         )
     if name == "regrade":
         add_case_options(parser)

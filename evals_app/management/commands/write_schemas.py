@@ -18,7 +18,7 @@ class Command(BaseCommand):
     requires_system_checks = FOR_COMMANDS
 
     help = (
-        "Write the JSON Schemas of suites, agents, fixtures and providers, with which editors "
+        "Write the JSON Schemas of suites, agents, test data and providers, with which editors "
         "complete and check YAML files. Exit code: 0 written, 2 otherwise."
     )
 

@@ -51,12 +51,12 @@ _OWN_TOKENS = _rights("view add change delete", "evals_app.apitoken")
 ROLES = (
     Role(
         "Viewer",
-        "Sees suites, cases, agents, fixtures, runs and results. Changes nothing.",
+        "Sees suites, cases, agents, test data, runs and results. Changes nothing.",
         _SEEING,
     ),
     Role(
         "Author",
-        "Sees what a viewer sees. Writes and imports suites, cases, agents and fixtures.",
+        "Sees what a viewer sees. Writes and imports suites, cases, agents and test data.",
         (
             *_SEEING,
             *_rights("add change delete", *_WRITTEN),

@@ -103,7 +103,7 @@ class Execution(models.Model):
                 condition=Q(source__isnull=False),
             ),
         ]
-        permissions = [("review_execution", "Can review executions")]
+        permissions = [("review_execution", "Can review conversations")]
 
     def __str__(self) -> str:
         return f"{self.case} (trial {self.trial})" if self.trial > 1 else self.case

@@ -113,13 +113,15 @@ class SuiteTest(Answer):
 class PartDifference(Answer):
     """What differs in one part of what the runs were started with."""
 
-    part: str = Field(description="agent, suite, fixtures, judge, similarity, prices or run.")
+    part: str = Field(
+        description="`agent`, `suite`, `fixtures`, `judge`, `similarity`, `prices` or `run`."
+    )
     is_yardstick: bool = Field(
         description="Whether it changes how results are measured, so that numbers are not comparable."
     )
     values: list[DifferenceJson] = Field(
         description="The first 50; long values are shortened. None without the rights to view"
-        " suites, agents, fixtures, entity types and providers."
+        " suites, agents, test data, entity types and providers."
     )
     more: int = Field(description="How many more there are.")
 

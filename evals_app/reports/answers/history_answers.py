@@ -19,14 +19,14 @@ class EditJson(Answer):
 
     by: str = Field(description="Username; command-line: a command.")
     at: AwareDatetime
-    kind: str = Field(description="What was changed: case, suite, agent, fixture ...")
+    kind: str = Field(description="What was changed: `case`, `suite`, `agent`, `fixture` ...")
 
 
 class ChangedPartJson(PartDifference):
     """What differs in one part from the run before, and who edited it in between."""
 
     part: str = Field(
-        description="case, agent, suite, fixtures, judge, similarity, prices or run: what it is in."
+        description="What it is in: `case`, `agent`, `suite`, `fixtures`, `judge`, `similarity`, `prices` or `run`."
     )
     edits: list[EditJson] = Field(description="The last five between the runs, the newest first.")
 

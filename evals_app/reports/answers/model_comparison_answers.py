@@ -149,7 +149,7 @@ class ModelComparisonAnswer(Answer):
     suites: list[SuiteInColumnsJson]
     missed: list[MissedPointJson] | None = Field(
         description="Checks and bullets of rubrics that a column missed, the most missed first. null"
-        " without the rights to view suites, agents, fixtures, entity types and providers."
+        " without the rights to view suites, agents, test data, entity types and providers."
     )
     more_missed: int = Field(description="How many more were missed.")
     judges: list[str]

@@ -38,7 +38,7 @@ any check they are errored.
 
 A check that cannot fail proves nothing, so forms and our own files refuse it: for example a threshold
 of 0, or a pattern that matches every text. They also refuse the name of a tool, a chunk, an entity or
-an entity type that the suite's agent and fixtures do not have. For files of other systems both are
+an entity type that the suite's agent and test data do not have. For files of other systems both are
 warnings, and a check that cannot fail then only informs. If a name no longer exists when a run
 starts, the check is an error (cause `case`), which does not count against the agent. Agents over
 HTTP, in Python and programs have tools that are unknown here, so their names are accepted as written.

@@ -40,8 +40,8 @@ contains one object. Unknown keys, wrong types and repeated keys are refused wit
 `python manage.py export_evals --dir DIR` writes them; exported files import unchanged.
 `python manage.py write_schemas` writes JSON Schemas, with which [editors](commands.md) complete and check them.
 
-Entity types belong to the whole site. An exported fixture declares the types of its entities; the first
-one also declares unused types. A site without fixtures exports no entity types.
+Entity types belong to the whole site. Exported test data declares the types of its entities; the first
+file also declares unused types. A site without test data exports no entity types.
 
 Files that turns show are in the folder `SLUG.files` next to the suite. Nothing in a folder whose name
 ends in `.files` is imported by itself. Of office documents the text is read: the first 200,000
@@ -77,7 +77,7 @@ _FILES: tuple[tuple[str, str, tuple[type[BaseModel], ...]], ...] = (
             *(CannedTool, CannedRule, HttpTool, McpTools, FromEnvironment),
         ),
     ),
-    ("*.fixture.yaml", "Fixtures", (FixtureSpec,)),
+    ("*.fixture.yaml", "Test data", (FixtureSpec,)),
     ("*.provider.yaml", "Providers", (ProviderSpec, PriceSpec)),
 )
 _TITLES: dict[type[BaseModel], str] = {

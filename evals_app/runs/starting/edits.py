@@ -31,7 +31,7 @@ def edited_since(
     return [
         *_agent(head.agent, agent, model),
         *_suite(head.suite, row),
-        *_edited_rows("fixture", head.fixtures, row.fixtures.with_everything()),
+        *_edited_rows("test data", head.fixtures, row.fixtures.with_everything()),
         *_edited_rows("entity type", head.entity_types, EntityType.objects.all()),
         *_cases(run, names, suite),
     ]

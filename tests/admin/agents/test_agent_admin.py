@@ -297,7 +297,7 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
         ),
         pytest.param(MODEL, {"temperature": "3"}, "Temperature: ", id="temperature"),
         (MODEL, {"max_tool_rounds": "0"}, "Max tool-call rounds per turn: "),
-        (MODEL, {"tools": ["entity.qery"]}, "Tools of fixtures: Select a valid choice."),
+        (MODEL, {"tools": ["entity.qery"]}, "Test data tools: Select a valid choice."),
         pytest.param(
             HTTP,
             {"headers-key": "Authorization", "headers-kind": "text", "headers-value": "Bearer a"},

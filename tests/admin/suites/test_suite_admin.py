@@ -100,7 +100,7 @@ def test_a_suite_is_written_from_nothing_and_leads_to_its_first_case(admin_clien
     assert saved.is_saved, saved.problems
     assert saved.response.headers["Location"] == url_of(suite, "cases")
     assert suite.to_spec().gates.min_pass_rate == 0.9
-    assert "Add the first case" in cases_of(admin_client, suite)
+    assert "Add your first case" in cases_of(admin_client, suite)
 
 
 def test_votes_and_juries_are_written_in_the_form(admin_client: Client) -> None:

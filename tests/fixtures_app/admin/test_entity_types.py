@@ -77,7 +77,7 @@ def test_a_schema_that_stored_entities_do_not_fit_is_refused(admin_client: Clien
 
     (problem,) = refused.problems
     assert problem.startswith(
-        "JSON Schema: Existing entities would no longer fit: 'one' of fixture 'shop': “id” is"
+        "JSON Schema: Existing entities would no longer fit: 'one' in test data 'shop': “id” is"
     )
 
 
@@ -193,7 +193,7 @@ def test_a_field_is_not_made_required_while_entities_lack_it(admin_client: Clien
     refused = open_page(admin_client, url_of(kind)).post(fields__0__is_required="on")
 
     (problem,) = refused.problems
-    assert "'one' of fixture 'shop'" in problem
+    assert "'one' in test data 'shop'" in problem
 
 
 def test_a_schema_that_the_table_cannot_show_is_not_replaced_by_an_empty_table(

@@ -200,7 +200,7 @@ def test_a_schema_that_stored_entities_do_not_fit_is_refused() -> None:
         b"  - {slug: order, schema: {properties: {total: {minimum: 5}}}}\n",
     )
 
-    with pytest.raises(FormatError, match="'order-2' of fixture 'orders': “total") as caught:
+    with pytest.raises(FormatError, match="'order-2' in test data 'orders': “total") as caught:
         import_files([other])
 
     assert caught.value.problems[0].path == "other.fixture.yaml"

@@ -32,7 +32,7 @@ _Id = Annotated[
         min_length=1,
         max_length=_MAX,
         title="Id",
-        description="In a fixture, the entity's ref. For entities that the agent creates, `<type>-<n>`, for"
+        description="In test data, the entity's ref. For entities that the agent creates, `<type>-<n>`, for"
         " example refund-1.",
         json_schema_extra={"names": "entity"},
     ),
