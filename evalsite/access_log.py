@@ -28,7 +28,7 @@ ADD_EVERY_S = 10.0
 REQUESTS = "http_requests_total"
 REQUEST_SECONDS = "http_request_seconds"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_SECRET = "token"  # noqa: S105 - of links that set a password; as addresses name it
+_SECRET = "token"  # noqa: S105 - of links that open a page without signing in; as addresses name it
 
 
 class UncountedRequests:

@@ -148,6 +148,7 @@ def samples_for(settings: Any) -> Samples:
         f"{execution.pk}/review/?word=comment",
         "api/": "/api/nothing/",
         "admin/invitation/<uidb64>/<token>/": "/admin/invitation/MQ/made-up/",
+        "admin/connect/<int:pk>/<token>/": "/admin/connect/1/made-up/",
     }
     urls |= {
         route: f"/{route.replace('<slug:slug>', suite.slug).replace('<int:pk>', str(case.pk))}"

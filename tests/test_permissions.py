@@ -132,6 +132,9 @@ PAGES: dict[str, Need] = {
         "POST": NOBODY,
     },
     "admin/evals_app/agent/from-address/": "add_agent",
+    "admin/evals_app/agent/ask-developer/": "add_agent",
+    "admin/evals_app/agent/<int:pk>/developer-link/": {"GET": NOBODY, "POST": "add_agent"},
+    "admin/connect/<int:pk>/<token>/": ANYBODY,  # the link itself is the permission
     "admin/evals_app/agent/<int:pk>/talk/": f"{RUNNING} view_agent",
     "admin/evals_app/agent/<int:pk>/talk/live/": f"{RUNNING} view_agent",
     **pages("evals_app", "provider"),

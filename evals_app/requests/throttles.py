@@ -69,9 +69,18 @@ class SpansSent(RateOfPerson):
 
 
 class AgentTests(RateOfPerson):
-    """Requests of a person to agents that are not saved yet."""
+    """Requests to agents that are not saved yet: of a person, or of who has a developer's link."""
 
     scope = "agent_tests"
+
+    def __init__(self, link: int | None = None) -> None:
+        super().__init__()
+        self._link = link
+
+    def get_cache_key(self, request: Any, view: object) -> str | None:
+        if self._link is None:
+            return super().get_cache_key(request, view)
+        return self.counted_as(f"link-{self._link}")
 
 
 def in_minutes(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, count, islice
 
 _CLOSE = 0.6
 _SLIP = 0.85
@@ -47,6 +47,14 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     more = ", ..." if len(names) > _KNOWN_SHOWN else ""
     listing = f" Known: {', '.join(names[:_KNOWN_SHOWN])}{more}." if names else ""
     return near(word, names) or listing
+
+
+def numbered_name(wanted: str, taken: Iterable[str], *, length: int, mark: str = "-") -> str:
+    """Return a name that is free: "parcel-desk", or "parcel-desk-2"."""
+    known = set(taken)
+    start = wanted[: length - len("-1000000")]
+    others = (f"{start}{mark}{number}" for number in count(2))
+    return next(name for name in chain((start,), others) if name not in known)
 
 
 def free_name(

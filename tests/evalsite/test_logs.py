@@ -148,6 +148,7 @@ def test_a_request_is_a_line_without_its_query(
         pytest.param("/api/runs/", "/api/runs/", "INFO", id="REST"),
         pytest.param("/a%0Ab", "/a%0Ab", "INFO", id="lines in a path"),
         ("/admin/invitation/MQ/abc-123def/", "/admin/invitation/MQ/***/", "INFO"),
+        ("/admin/connect/1/abc-123def/", "/admin/connect/1/***/", "INFO"),
     ],
 )
 @pytest.mark.django_db

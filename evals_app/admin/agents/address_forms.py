@@ -4,6 +4,7 @@ Values of headers that look like keys are never kept: the draft names a variable
 """
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -34,13 +35,16 @@ from evals_app.engine.basics.permits import permits
 from evals_app.engine.basics.template import escape_braces
 from evals_app.engine.specs.tool_spec import OURS, CalledUrl, looks_secret
 from evals_app.engine.specs.wire_spec import StreamSpec
+from evals_app.models import Agent
 from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.json_paths import Steps, parse_path
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.ground.storable import storable
+from fixtures_app.ground.words import numbered_name
 
 _MAX_CHARS = 100_000
+_VARIABLE_CHARS = 200
 _POSITIONS = {0: "first", -1: "last"}
 
 
@@ -122,8 +126,13 @@ def _mono(rows: int) -> UnfoldAdminTextareaWidget:
     )
 
 
+def _refuse_odd_header(name: str, value: str) -> None:
+    if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
+        raise forms.ValidationError(f"The header {name} must be one line of ASCII text.")
+
+
 class AddressForm(forms.Form):
-    """A pasted request and a pasted reply."""
+    """A pasted request and a pasted reply: of a new agent, or of one that waits for its developer."""
 
     name = forms.CharField(max_length=200, widget=UnfoldAdminTextInputWidget, label="Name")
     request = forms.CharField(
@@ -132,6 +141,14 @@ class AddressForm(forms.Form):
         label="Address, or a curl command",
         help_text="The address of your agent, or the curl command that calls it. Keys in it are not stored.",
     )
+    key = forms.CharField(
+        required=False,
+        max_length=4000,
+        widget=_mono(1),
+        label="Header with its key",
+        help_text="If it needs one, and you paste an address alone: for example Authorization: Bearer …."
+        " It is not stored, either.",
+    )
     reply = forms.CharField(
         required=False,
         max_length=_MAX_CHARS,
@@ -139,6 +156,26 @@ class AddressForm(forms.Form):
         label="A reply from your agent",
         help_text="Paste a recorded reply, or press “Send it once” below to get one.",
     )
+
+    def __init__(self, data: Any = None, *, agent: Agent | None = None) -> None:
+        super().__init__(data)
+        self.agent = agent
+        if agent is not None:
+            del self.fields["name"]
+
+    def with_reply(self, reply: str) -> "AddressForm":
+        """Return the form with another reply."""
+        typed: Any = self.data
+        return AddressForm({**typed.dict(), "reply": reply}, agent=self.agent)
+
+    def clean_key(self) -> dict[str, str]:
+        name, colon, value = self.cleaned_data["key"].strip().partition(":")
+        if not (name or value):
+            return {}
+        if not (colon and name.strip() and value.strip()):
+            raise forms.ValidationError("Write the name of the header, a colon and the key.")
+        _refuse_odd_header(name, value)
+        return {name.strip(): value.strip()}
 
     def clean_request(self) -> CurlRequest:
         try:
@@ -149,8 +186,7 @@ class AddressForm(forms.Form):
         except ValueError as error:
             raise forms.ValidationError(str(error)) from None
         for name, value in pasted.headers.items():
-            if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
-                raise forms.ValidationError(f"The header {name} must be one line of ASCII text.")
+            _refuse_odd_header(name, value)
         if pasted.body is not None and not isinstance(pasted.body, dict):
             raise forms.ValidationError("Evalwell sends a JSON object in { }, not a list or text.")
         for problem in json_problems(pasted.body):
@@ -200,17 +236,19 @@ class AddressForm(forms.Form):
 
     def _headers(self) -> Iterator[tuple[str, str, str]]:
         """Yield name, value and variable of each header that Evalwell does not set itself."""
-        for name, value in self.curl_request.headers.items():
+        key = self.cleaned_data["key"]
+        for name, value in (self.curl_request.headers | key).items():
             if name.lower() not in OURS:
-                yield name, value, _variable(name) if looks_secret(name, value) else ""
+                is_secret = name in key or looks_secret(name, value)
+                yield name, value, _variable(name, self.agent) if is_secret else ""
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the agent as a file would define it, without keys and places."""
         body = self.curl_request.body or {}
         model = body.get("model") if self.is_chat else None
         return {
-            "agent": self.cleaned_data["name"],
-            "slug": "test",
+            "agent": self.agent.name if self.agent else self.cleaned_data["name"],
+            "slug": self.agent.slug if self.agent else "test",
             "driver": "http",
             "url": self.curl_request.url,
             "headers": self.headers,
@@ -238,13 +276,7 @@ class AddressForm(forms.Form):
         """Yield what the person should know before they save."""
         for name, _, variable in self._headers():
             if variable:
-                permit = ""
-                if not permits().variable(variable):
-                    permit = f", and to permit {variable} in EVALS_HEADER_VARIABLES"
-                yield (
-                    f"The value of {name} looks like a key and was not kept. Ask your "
-                    f"administrator to set the environment variable {variable} to it{permit}."
-                )
+                yield missing_key(name, variable)
 
     def reading(self) -> str:
         """Return in words how the reply is read if there is nothing to choose."""
@@ -259,14 +291,34 @@ class AddressForm(forms.Form):
         return f"The answer is “{first_words(reply.read.text)}”.{its_calls}{notes}"
 
 
-def _variable(header: str) -> str:
-    """Return the variable for a header: the only permitted one, or a new name."""
+def missing_key(header: str, variable: str) -> str:
+    """Explain where the value of a header with a key belongs."""
+    permit = ""
+    if not permits().variable(variable):
+        permit = f", and to permit {variable} in EVALS_HEADER_VARIABLES"
+    return (
+        f"The value of {header} looks like a key and was not kept. Ask your administrator to set the"
+        f" environment variable {variable} to it{permit}."
+    )
+
+
+def _variable(header: str, agent: Agent | None) -> str:
+    """Return the variable for a header: the only permitted one, or a new name.
+
+    A developer must not choose which key of this site is sent to their address: the variable of an
+    agent that waits for one has its name, and is not set yet.
+    """
+    if agent is not None:
+        name = _variable_name(agent.slug, header)
+        return numbered_name(name, os.environ, length=_VARIABLE_CHARS, mark="_")
     named = [
         name for entry in permits().variables if (name := entry.partition("@")[0]).isidentifier()
     ]
-    if len(named) == 1:
-        return named[0]
-    return f"AGENT_{re.sub(r'[^A-Z0-9]+', '_', header.upper()).strip('_')}"
+    return named[0] if len(named) == 1 else _variable_name(header)
+
+
+def _variable_name(*words: str) -> str:
+    return f"AGENT_{re.sub(r'[^A-Z0-9]+', '_', '_'.join(words).upper()).strip('_')}"
 
 
 def _system_prompt(body: Mapping[str, Any]) -> str:
@@ -358,8 +410,8 @@ class PlacesForm(forms.Form):
         if not any(f"{{{{{name}}}}}" in sent for name in ("history", "messages", "session_id")):
             yield (
                 "Your command sends neither the earlier messages nor a session. In a conversation of"
-                " several turns your agent will not know what was said before. See Help, Your own"
-                " agent."
+                " several turns your agent will not know what was said before. If it has sessions, add"
+                " the id of one to the command."
             )
 
 

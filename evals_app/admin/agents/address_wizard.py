@@ -1,11 +1,12 @@
 """A wizard that makes an agent from a curl command or an address, and a sample reply.
 
 One page: paste, choose where the message, the answer and the tool calls are, test, use. Nothing is
-stored before the agent is saved but a draft without keys, in the session.
+stored before the agent is saved but a draft without keys, in the session. A developer's link opens
+the same steps.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -21,7 +22,7 @@ from pydantic import ValidationError
 from evals_app.admin.agents.address_forms import AddressForm, PlacesForm
 from evals_app.admin.agents.starting_cards import DRAFT, START
 from evals_app.admin.conversation.transcripts import TurnLine, turn_lines
-from evals_app.admin.kit.pages import page_context
+from evals_app.admin.kit.pages import form_data, page_context
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.agents.external.asking import ask_once, send_once
 from evals_app.engine.basics.errors import AgentError, ConfigurationError
@@ -41,10 +42,12 @@ EXAMPLE_REPLY = """{"data": {"answer": "It arrives tomorrow.",
 
 
 @dataclass
-class _Page:
+class WizardPage:
     """What the page shows: the forms, and the result of a test."""
 
     form: AddressForm
+    may_test: bool
+    rate: AgentTests = field(default_factory=AgentTests)
     places: PlacesForm | None = None
     turn: TurnLine | None = None
     problem: str = ""  # why the agent could not be asked
@@ -56,10 +59,29 @@ class _Page:
         """Whether a message was sent to check how Evalwell reads the reply."""
         return "test" in self.form.data
 
+    @property
+    def is_used(self) -> bool:
+        """Whether a person has chosen all, and uses it."""
+        return self.places is not None and self.places.is_valid() and "use" in self.form.data
 
-def _draft(form: AddressForm, places: PlacesForm) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the agent as a file would define it, without keys."""
+        return self.form.to_mapping() | (self.places.to_mapping() if self.places else {})
+
+    def response(
+        self, request: HttpRequest, template: str, context: dict[str, Any]
+    ) -> HttpResponse:
+        """Return the page; with status 429 if too much was asked."""
+        response = render(request, template, context | {"page": self})
+        if self.retry_after:
+            response.status_code = 429
+            response.headers["Retry-After"] = self.retry_after
+        return response
+
+
+def _draft(page: WizardPage) -> dict[str, Any]:
     """Return the initial values of the page that adds the agent, without any key."""
-    written = form.to_mapping() | places.to_mapping() | {"headers": form.header_values()}
+    written = page.to_mapping() | {"headers": page.form.header_values()}
     parts = {
         f"{part}_{key}": value
         for part in ("response", "stream")
@@ -70,35 +92,30 @@ def _draft(form: AddressForm, places: PlacesForm) -> dict[str, Any]:
 
 
 @permission_required("evals_app.add_agent", raise_exception=True)
-@sensitive_post_parameters("request")
+@sensitive_post_parameters("request", "key")
 def from_address(request: HttpRequest) -> HttpResponse:
     """Read what a person pastes, ask the agent, and open the page that adds it."""
-    page = _Page(AddressForm(request.POST if request.method == "POST" else None))
-    if page.form.is_bound:
-        _proceed(request, page)
-    if page.places is not None and page.places.is_valid() and "use" in request.POST:
-        request.session[DRAFT] = _draft(page.form, page.places)
+    page = WizardPage(AddressForm(form_data(request)), may_run(request))
+    take_step(request, page)
+    if page.is_used and page.places is not None:
+        request.session[DRAFT] = _draft(page)
         for note in (*page.form.notes(), *page.places.notes()):
             messages.info(request, note)
         return redirect(f"{reverse('admin:evals_app_agent_add')}?{START}=address")
     context = page_context(request, Agent) | {
         "title": "My agent has an address",
-        "page": page,
-        "can_test": may_run(request),
         "example_request": EXAMPLE_REQUEST,
         "example_reply": EXAMPLE_REPLY,
     }
-    response = render(request, "admin/evals_app/agents/address.html", context)
-    if page.retry_after:
-        response.status_code = 429
-        response.headers["Retry-After"] = page.retry_after
-    return response
+    return page.response(request, "admin/evals_app/agents/address.html", context)
 
 
-def _proceed(request: HttpRequest, page: _Page) -> None:
+def take_step(request: HttpRequest, page: WizardPage) -> None:
     """Perform the action of the pressed button if the pasted text is valid."""
     posted: Any = request.POST
-    if {"send", "test"} & posted.keys() and not may_run(request):
+    if not page.form.is_bound:
+        return
+    if {"send", "test"} & posted.keys() and not page.may_test:
         raise PermissionDenied
     if page.form.is_valid() and "send" in posted and _may_ask(request, page):
         _send(page)
@@ -113,17 +130,16 @@ def _proceed(request: HttpRequest, page: _Page) -> None:
         _test(page, page.places)
 
 
-def _may_ask(request: HttpRequest, page: _Page) -> bool:
+def _may_ask(request: HttpRequest, page: WizardPage) -> bool:
     """Count a request to an agent; past the limit, the page shows when to try again."""
-    rate = AgentTests()
-    if rate.allow_request(request, None):
+    if page.rate.allow_request(request, None):
         return True
-    page.retry_after = rate.retry_after
-    page.problem = f"Too many tests. Try again {in_minutes(rate.wait() or 1)}."
+    page.retry_after = page.rate.retry_after
+    page.problem = f"Too many tests. Try again {in_minutes(page.rate.wait() or 1)}."
     return False
 
 
-def _send(page: _Page) -> None:
+def _send(page: WizardPage) -> None:
     """Send the command unchanged, and put the answer into the form."""
     form = page.form
     try:
@@ -133,8 +149,7 @@ def _send(page: _Page) -> None:
     except (AgentError, ConfigurationError) as error:
         page.problem = storable(str(error))
     else:
-        posted: Any = form.data
-        page.form = AddressForm({**posted.dict(), "reply": storable(_readable(text))})
+        page.form = form.with_reply(storable(_readable(text)))
 
 
 def _readable(text: str) -> str:
@@ -144,11 +159,11 @@ def _readable(text: str) -> str:
         return text
 
 
-def _test(page: _Page, places: PlacesForm) -> None:
+def _test(page: WizardPage, places: PlacesForm) -> None:
     """Ask the agent through the driver, with what would be saved."""
     form = page.form
     try:
-        agent = HttpAgent.model_validate(form.to_mapping() | places.to_mapping())
+        agent = HttpAgent.model_validate(page.to_mapping())
         turn = async_to_sync(ask_once)(agent, places.test_message, keys=form.keys)
     except ValidationError as error:
         page.problem = " ".join(messages_of(error))

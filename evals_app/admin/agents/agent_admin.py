@@ -21,6 +21,7 @@ from evals_app.admin.agents.agent_parts import column_of, names_of
 from evals_app.admin.agents.agent_rules import RULE_ROWS, RuleRow
 from evals_app.admin.agents.agent_tools import TOOL_ROWS, ToolRow
 from evals_app.admin.agents.copies import copy_agent
+from evals_app.admin.agents.developer_links import ASKING, developer_note
 from evals_app.admin.agents.playground import TALKING
 from evals_app.admin.agents.starting_cards import asks_first, start_page, starting_values
 from evals_app.admin.agents.topics_page import SEEING_TOPICS
@@ -356,6 +357,9 @@ class AgentAdmin(Deleting, Duplicating, Editor):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         agent = context.get("original")
+        if agent is not None:
+            context["developer"] = developer_note(agent)
+            context["may_ask_developer"] = request.user.has_perm(ASKING)
         if agent is not None and request.user.has_perms(_RESULTS):
             suites = suites_of(agent)
             context |= {
@@ -407,7 +411,7 @@ class AgentAdmin(Deleting, Duplicating, Editor):
         own = agent.connection
         outside = own.get("url") or own.get("callable") or " ".join(own.get("command", []))
         target = cut_middle(agent.model or outside, _ASKED_CHARS)
-        kind = DRIVERS[agent.driver].label
+        kind = "Waiting for its developer" if agent.is_waiting else DRIVERS[agent.driver].label
         return two_lines(agent.name, f"{kind}: {target}" if target else kind)
 
     @display(description="Tools")

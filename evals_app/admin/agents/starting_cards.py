@@ -89,8 +89,14 @@ def start_page(request: HttpRequest, context: dict[str, object]) -> HttpResponse
         "Your own agent runs elsewhere. Evalwell sends it what a customer says, and reads the reply.",
         "language",
     )
+    developer = StartingPoint(
+        "Ask your developer",
+        "Someone else knows how it is reached. Send them a link; they need no account.",
+        "link",
+    )
     points = [
         (address, reverse("admin:evals_app_agent_address")),
+        (developer, reverse("admin:evals_app_agent_ask_developer")),
         *((point, f"{add}?{START}={name}") for name, point in STARTING_POINTS.items()),
     ]
     context |= {"title": "What is your agent?", "points": points, "form_url": f"{add}?{START}=form"}

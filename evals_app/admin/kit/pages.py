@@ -1,6 +1,7 @@
 """Pages of our own, beside those that Django makes of a model; each room lists its own in `urls.py`."""
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, cast
 
@@ -55,6 +56,20 @@ def list_url(model: type[Model]) -> str:
 def sent_decision_url(run: Run) -> str:
     """Return the address of the page to send about the decision on a run."""
     return reverse("admin:evals_app_run_report", args=[run.pk, "decision"])
+
+
+def secret_link_page(
+    request: HttpRequest, template: str, context: dict[str, object], *, link: str, ends_at: datetime
+) -> HttpResponse:
+    """Show a link to send to someone, once: not even the back button shows it again."""
+    context |= {
+        "title": "Copy the link",
+        "link": request.build_absolute_uri(link),
+        "ends_at": ends_at,
+    }
+    response = render(request, template, context)
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 def may_view(request: HttpRequest, model: type[Model]) -> bool:

@@ -14,15 +14,16 @@ from django.contrib.auth.models import User
 from django.contrib.auth.views import INTERNAL_RESET_SESSION_TOKEN, PasswordResetConfirmView
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse, reverse_lazy
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 from django.utils.text import slugify
 from unfold.widgets import INPUT_CLASSES, UnfoldAdminTextInputWidget
 
-from evals_app.admin.kit.pages import page_context
+from evals_app.admin.kit.pages import page_context, secret_link_page
 from evals_app.models import PasswordLink
+from fixtures_app.ground.words import numbered_name
 
 _MAX_USERNAME = User._meta.get_field("username").max_length or 150  # noqa: SLF001 - documented
 
@@ -86,11 +87,9 @@ class InvitationForm(PersonForm):
 
 def unused_name(name: str) -> str:
     """Return a username that no one has: "ann-smith", or "ann-smith-2"."""
-    wanted = slugify(name)[: _MAX_USERNAME - 10] or "person"
-    begins_so = User.objects.filter(username__startswith=wanted)
-    taken = set(begins_so.values_list("username", flat=True))
-    others = (f"{wanted}-{number}" for number in range(2, len(taken) + 3))
-    return next(text for text in (wanted, *others) if text not in taken)
+    wanted = slugify(name) or "person"
+    taken = User.objects.filter(username__startswith=wanted[:10])
+    return numbered_name(wanted, taken.values_list("username", flat=True), length=_MAX_USERNAME)
 
 
 def link_page(request: HttpRequest, person: User) -> HttpResponse:
@@ -98,16 +97,10 @@ def link_page(request: HttpRequest, person: User) -> HttpResponse:
     made, token = PasswordLink.make(person, by=request.user)
     key = urlsafe_base64_encode(force_bytes(person.pk))
     link = reverse("set_password", args=[key, token])
-    context = page_context(request, User, person) | {
-        "title": "Copy the link",
-        "person": person,
-        "link": request.build_absolute_uri(link),
-        "ends_at": made.ends_at,
-    }
-    response = render(request, "admin/evals_app/people/link.html", context)
-    # Not even the back button shows it again.
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    context = page_context(request, User, person) | {"person": person}
+    return secret_link_page(
+        request, "admin/evals_app/people/link.html", context, link=link, ends_at=made.ends_at
+    )
 
 
 class ChosenPasswordForm(SetPasswordForm):

@@ -60,6 +60,8 @@ Protocol = Literal["json", "openai-chat"]
 CallSource = Literal["reply", "spans"]
 
 MAX_LANE_CHARS = 100
+# The only rule of an agent whose developer has still to say how it is reached.
+NOT_CONNECTED = "This agent is not connected yet: its developer has not answered."
 SPANS_WAIT_S = 15.0  # most exporters send every 5 s
 
 
@@ -539,6 +541,11 @@ class ScriptedAgent(InsideAgent):
         title="Rules",
         description="For driver scripted: the first rule that matches applies.",
     )
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether its developer has still to say how it is reached."""
+        return [rule.error for rule in self.rules] == [NOT_CONNECTED]
 
     def unreached_rules(self) -> tuple[int, str]:
         """Return the first rule that never applies, from 0, and why; an empty text if each may."""

@@ -5,7 +5,7 @@ from typing import Any
 from django.db import models
 
 from evals_app.engine.basics.permits import FROZEN
-from evals_app.engine.specs.agent_spec import DRIVERS, AgentSpec, abilities_of
+from evals_app.engine.specs.agent_spec import DRIVERS, NOT_CONNECTED, AgentSpec, abilities_of
 from evals_app.engine.specs.inventory import Abilities
 from evals_app.engine.specs.tool_spec import written_names
 from evals_app.models.authored.mapping import RowMapping
@@ -47,6 +47,11 @@ class Agent(Importable):
     @property
     def is_scripted(self) -> bool:
         return self.driver == "scripted"
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether its developer has still to say how it is reached."""
+        return self.is_scripted and self.connection.get("rules") == [{"error": NOT_CONNECTED}]
 
     @property
     def tool_names(self) -> list[str]:

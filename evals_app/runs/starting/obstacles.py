@@ -47,6 +47,8 @@ class Obstacles:
                     f"not a model: test the agent {agent.model.name} instead."
                 )
             self._reachable(agent.model, f"Agent {agent.slug}")
+        if isinstance(agent, ScriptedAgent) and agent.is_waiting:
+            self.say(f"Agent {agent.slug} is not connected yet: its developer has not answered.")
         asked: list[tuple[str, str, Mapping[str, HeaderValue]]] = []
         if isinstance(agent, HttpAgent):
             asked.append((f"Agent {agent.slug}", agent.url, agent.headers))

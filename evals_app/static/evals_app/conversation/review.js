@@ -184,18 +184,25 @@
     if (!done) throw new Error("The browser refused.");
   }
 
+  async function fetchText(url) {
+    const answer = await fetch(url);
+    if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
+    return answer.text();
+  }
+
   async function copyFrom(button) {
     const label = button.querySelector("[data-copy-label]");
     try {
-      const answer = await fetch(button.dataset.copyFrom);
-      if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
-      const text = await answer.text();
+      const shown = document.getElementById(button.dataset.copyOf);
+      const text = shown ? shown.value : await fetchText(button.dataset.copyFrom);
       // Browsers offer the clipboard only over HTTPS or on localhost.
       if (navigator.clipboard) await navigator.clipboard.writeText(text);
       else copyManually(text);
       label.textContent = "Copied";
     } catch {
-      label.textContent = "Could not copy. Use the download";
+      label.textContent = button.dataset.copyOf
+        ? "Could not copy. Select the text"
+        : "Could not copy. Use the download";
     }
     button.focus();
   }
@@ -204,7 +211,7 @@
     const button = event.target.closest("button");
     if (!button) return;
     if (button.matches("[data-quote]")) showQuote(button);
-    if (button.matches("[data-copy-from]")) copyFrom(button);
+    if (button.matches("[data-copy-from], [data-copy-of]")) copyFrom(button);
     if (button.matches("[data-unfold]")) {
       for (const turn of document.querySelectorAll("details.turn")) {
         turn.open = button.dataset.unfold === "all";
