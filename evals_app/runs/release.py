@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from evals_app.engine.record.trial import Cause, Verdict
@@ -28,14 +28,12 @@ from evals_app.models import (
     CaseResult,
     Execution,
     GradeResult,
-    Review,
     Run,
     Settlement,
     ShipDecision,
     Suite,
     Yardstick,
 )
-from evals_app.models.judging.reviews import IS_LABEL
 from evals_app.reports.answers.release import (
     ReasonWords,
     answer_text,
@@ -44,7 +42,7 @@ from evals_app.reports.answers.release import (
 )
 from evals_app.reports.answers.run_answers import Json
 from evals_app.runs.ground.remembered import Remembered
-from evals_app.runs.judges.calibration import agreements
+from evals_app.runs.judges.calibration import agreements, labels_of
 from evals_app.runs.reading.outcomes import case_outcomes, outcomes_of, parts_that_fit
 from evals_app.runs.reading.suite_verdict import telling_runs
 from evals_app.runs.reviews.decisions import UndecidableError, outcomes_with_people
@@ -382,46 +380,40 @@ def _findings(candidates: Sequence[Candidate]) -> dict[int, dict[str, Finding]]:
     return found
 
 
-_Judged = tuple[EndedRun, frozenset[int]]  # a run, and the keys of criteria that people graded by
-_known_judged: Remembered[_Judged, frozenset[int]] = Remembered(1000)
+# The keys of criteria that decided in a run.
+_known_judged: Remembered[EndedRun, frozenset[int]] = Remembered(1000)
 
 
 def _judges(candidates: Sequence[Candidate]) -> dict[int, list[ComparedJudge]]:
     """Return by suite the judges that decided in its run, wherever people graded by the same criteria."""
-    reviewed = Review.objects.filter(IS_LABEL, yardstick=OuterRef("pk"))
-    rows = Yardstick.objects.filter(Exists(reviewed)).order_by("pk")
-    labelled = {row.pk: row for row in rows.only("digest", "criterion")}
-    if not (labelled and candidates):
-        return {}
-    judged = _judged_in([of.run for of in candidates], frozenset(labelled))
+    judged = _judged_in([of.run for of in candidates])
     wanted = {key for keys in judged.values() for key in keys}
-    known = agreements(labelled[key].digest for key in sorted(wanted)) if wanted else {}
+    labels = labels_of(Yardstick.objects.filter(pk__in=wanted)) if wanted else {}
+    known = agreements(labels.values())
     return {
         suite.pk: [
             compared_judge(
                 row.digest, row.criterion, known[row.digest], least=suite.min_judge_agreement
             )
-            for key, row in labelled.items()
+            for key, row in labels.items()
             if key in judged[run.pk] and row.digest in known
         ]
         for suite, run, _ in candidates
     }
 
 
-def _judged_in(runs: Sequence[Run], labelled: frozenset[int]) -> dict[int, frozenset[int]]:
-    """Return by run which of these criteria decided in it."""
-    keys = {(EndedRun.of(run), labelled): run.pk for run in runs}
+def _judged_in(runs: Sequence[Run]) -> dict[int, frozenset[int]]:
+    """Return by run which criteria decided in it."""
+    keys = {EndedRun.of(run): run.pk for run in runs}
     known = _known_judged.of(keys)
-    new = {key: pk for key, pk in keys.items() if key not in known}
-    if new:
-        graded = GradeResult.objects.filter(yardstick=OuterRef("pk"), weight__gt=0)
-        marks = {f"run_{pk}": Exists(graded.filter(execution__run=pk)) for pk in new.values()}
-        rows: QuerySet[Any, Any] = Yardstick.objects.filter(pk__in=labelled).annotate(**marks)
-        found = {pk: marked for pk, *marked in rows.values_list("pk", *marks)}
-        read = {
-            key: frozenset(pk for pk, marked in found.items() if marked[place])
-            for place, key in enumerate(new)
-        }
+    if new := {key: pk for key, pk in keys.items() if key not in known}:
+        decided = GradeResult.objects.filter(
+            execution__run__in=new.values(), yardstick__isnull=False, weight__gt=0
+        ).order_by()
+        by_run: dict[int, set[int]] = {pk: set() for pk in new.values()}
+        for pk, yardstick in decided.values_list("execution__run", "yardstick").distinct():
+            by_run[pk].add(yardstick)
+        read = {key: frozenset(by_run[pk]) for key, pk in new.items()}
         _known_judged.keep(read)
         known |= read
     return {pk: known[key] for key, pk in keys.items()}

@@ -40,7 +40,7 @@ from evals_app.models import (
     Yardstick,
 )
 from evals_app.runs.ground.remembered import Remembered
-from evals_app.runs.judges.calibration import agreements
+from evals_app.runs.judges.calibration import agreements, labels_of
 from evals_app.runs.reading.outcomes import outcomes_of
 from evals_app.runs.reading.suite_verdict import with_last_runs
 from evals_app.runs.release import (
@@ -311,9 +311,8 @@ def _judges(
     """Return the judges that decide by suite and topic, compared with people or not."""
     judged = _criteria_by_topic(candidates, tagged)
     wanted = {key for topics in judged.values() for keys in topics.values() for key in keys}
-    rows = Yardstick.objects.filter(pk__in=wanted).order_by("pk") if wanted else ()
-    yardsticks = {row.pk: row for row in rows}
-    known = agreements(row.digest for row in yardsticks.values())
+    yardsticks = labels_of(Yardstick.objects.filter(pk__in=wanted)) if wanted else {}
+    known = agreements(yardsticks.values())
     found: dict[int, dict[str, list[ComparedJudge]]] = {}
     for suite, run, _ in candidates:
         found[suite.pk] = {

@@ -13,10 +13,10 @@ from django.utils.safestring import SafeString
 from evals_app.admin.kit.presentation import first_words, mark, plural
 from evals_app.engine.statistics.agreement import Agreement
 from evals_app.engine.statistics.trust import ONLY_INFORMS
-from evals_app.models import GradeResult
+from evals_app.models import GradeResult, Yardstick
 from evals_app.reports.answers.agreement import NOT_COMPARED, agreement_in_short
 from evals_app.reports.words.judges import UNCALIBRATED, flags_shown
-from evals_app.runs.judges.calibration import agreements
+from evals_app.runs.judges.calibration import agreements, labels_of
 
 MANY_ITEMS = 12  # more are folded unless something is wrong
 
@@ -110,7 +110,10 @@ Agreements = Mapping[str, Agreement]
 
 def agreements_of(grades: Iterable[GradeResult]) -> Agreements:
     """Return how far the judges of grades agree with people, in one query; criteria are loaded."""
-    return agreements({digest for grade in grades for digest in _criterion_digests(grade)})
+    digests = {digest for grade in grades for digest in _criterion_digests(grade)}
+    if not digests:
+        return {}
+    return agreements(labels_of(Yardstick.objects.filter(digest__in=digests)).values())
 
 
 def _criterion_digests(grade: GradeResult) -> Iterator[str]:

@@ -108,13 +108,22 @@ class Review(models.Model):
         return f"{self.get_kind_display()} by {self.by_name}"
 
 
-# A review that compares a judge with people. They may say that they cannot tell.
-IS_LABEL = Q(
-    yardstick__isnull=False,
-    withdrawn_at=None,
-    kind=Review.Kind.VERDICT,
-    judged_passed__isnull=False,
-)
+def label_condition(relation: str = "") -> Q:
+    """Return when a review, or one of a relation to reviews, compares a judge with people.
+
+    They may say that they cannot tell.
+    """
+    prefix = f"{relation}__" if relation else ""
+    wanted = {
+        "yardstick__isnull": False,
+        "withdrawn_at": None,
+        "kind": Review.Kind.VERDICT,
+        "judged_passed__isnull": False,
+    }
+    return Q(**{f"{prefix}{name}": value for name, value in wanted.items()})
+
+
+IS_LABEL = label_condition()
 
 
 class ReviewedVerdict(models.Model):

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from django.db.models import Count, F, Max, Q, QuerySet, Window
+from django.db.models import Count, F, FilteredRelation, Max, Q, QuerySet, Sum, Window
 from django.db.models.functions import RowNumber
 
 from evals_app.engine.statistics.agreement import (
@@ -28,7 +28,8 @@ from evals_app.engine.statistics.corrected import (
 )
 from evals_app.engine.statistics.rates import mean
 from evals_app.models import GradeResult, Review, Run, Yardstick
-from evals_app.models.judging.reviews import IS_LABEL
+from evals_app.models.judging.reviews import IS_LABEL, label_condition
+from evals_app.runs.ground.remembered import Remembered
 
 MAX_REVIEWS = 500  # of a criterion: the newest
 MAX_SHOWN = 50  # disagreements
@@ -149,14 +150,58 @@ def find_calibration(digest: str) -> Calibration | None:
     return next(iter(calibrations_of(Yardstick.objects.filter(digest=digest))), None)
 
 
-def agreements(digests: Iterable[str]) -> dict[str, Agreement]:
-    """Return how the judges of criteria agree with people, in one query; only those with labels."""
-    compared = {digest: _answers(rows)[0] for digest, rows in _reviews(digests).items()}
+class CriterionLabels(NamedTuple):
+    """A judged criterion, and what tells the labels of today from those of another day.
+
+    Labels are never changed. They are added, withdrawn and removed, and so are the people who gave them
+    and the executions that theirs grade again.
+    """
+
+    digest: str
+    criterion: str
+    labels: int
+    keys: int | None  # their sum
+    newest_at: datetime | None
+    people: int
+    sources: int
+
+
+def labels_of(yardsticks: QuerySet[Yardstick]) -> dict[int, CriterionLabels]:
+    """Return judged criteria, by key, with or without labels, in one query."""
+    label = FilteredRelation("reviews", condition=label_condition("reviews"))
+    rows: QuerySet[Any, Any] = yardsticks.annotate(
+        label=label,
+        labels=Count("label"),
+        keys=Sum("label__pk"),
+        newest_at=Max("label__created_at"),
+        people=Count("label__by"),
+        sources=Count("label__execution__source"),
+    ).order_by("pk")
     return {
-        digest: compare([answer.label for answer in answers])
-        for digest, answers in compared.items()
-        if answers
+        pk: CriterionLabels(*columns)
+        for pk, *columns in rows.values_list("pk", *CriterionLabels._fields)
     }
+
+
+_known_agreements: Remembered[CriterionLabels, Agreement] = Remembered(5000)
+
+
+def agreements(criteria: Iterable[CriterionLabels]) -> dict[str, Agreement]:
+    """Return how the judges of criteria agree with people, in at most one query; only those with labels.
+
+    What was computed is remembered as long as the labels are the same.
+    """
+    wanted = [criterion for criterion in criteria if criterion.labels]
+    known = _known_agreements.of(wanted)
+    if new := {criterion.digest: criterion for criterion in wanted if criterion not in known}:
+        reviews = _reviews(new)
+        read = {
+            criterion: compare([answer.label for answer in _answers(reviews.get(digest, ()))[0]])
+            for digest, criterion in new.items()
+        }
+        _known_agreements.keep(read)
+        known |= read
+    return {criterion.digest: agreement for criterion, agreement in known.items() if agreement.n}
 
 
 def agreements_in_runs(runs: Sequence[int]) -> dict[int, Agreement]:

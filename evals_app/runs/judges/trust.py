@@ -3,17 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from django.db.models import Exists, OuterRef
-
 from evals_app.engine.record.grade import JudgedCriterionSpec
 from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.statistics.trust import JudgeTrust, standing_of
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
 from evals_app.engine.verdicts.judged_criteria import judged_criterion_of
-from evals_app.models import Review, Yardstick
-from evals_app.models.judging.reviews import IS_LABEL
-from evals_app.runs.judges.calibration import agreements
+from evals_app.models import Yardstick
+from evals_app.runs.judges.calibration import CriterionLabels, agreements, labels_of
 from fixtures_app.ground.quoting import cut_middle
 
 _AT_ONCE = 500
@@ -38,12 +35,12 @@ def judge_trust(
     specs = {spec.digest: spec for spec in yardsticks if spec is not None}
     digests = {digest for spec in specs.values() for digest in (spec.digest, *spec.items)}
     criteria = _criteria_with_reviews(sorted(digests))
-    compared = agreements(criteria)
+    compared = agreements(criteria.values())
     trust = JudgeTrust(
         least=least,
         judged=len(specs),
         trusted={
-            digest: cut_middle(criteria[digest], 80)
+            digest: cut_middle(criteria[digest].criterion, 80)
             for digest, agreement in compared.items()
             if standing_of(agreement, least=least).is_trusted
         },
@@ -62,13 +59,10 @@ def _checks(suite: SuiteSpec, cases: Iterable[CaseSpec]) -> Iterator[AssertionSp
     return (check for check in checks if check.enabled and check.counted_weight > 0)
 
 
-def _criteria_with_reviews(digests: Sequence[str]) -> dict[str, str]:
+def _criteria_with_reviews(digests: Sequence[str]) -> dict[str, CriterionLabels]:
     """Return the criteria that people reviewed, by digest."""
-    reviewed = Yardstick.objects.filter(
-        Exists(Review.objects.filter(IS_LABEL, yardstick=OuterRef("pk")))
-    )
-    found: dict[str, str] = {}
+    found: dict[str, CriterionLabels] = {}
     for start in range(0, len(digests), _AT_ONCE):
-        part = reviewed.filter(digest__in=digests[start : start + _AT_ONCE])
-        found |= dict(part.values_list("digest", "criterion"))
+        part = Yardstick.objects.filter(digest__in=digests[start : start + _AT_ONCE])
+        found |= {row.digest: row for row in labels_of(part).values() if row.labels}
     return found

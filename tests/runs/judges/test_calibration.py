@@ -3,16 +3,18 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evals_app.engine.statistics.agreement import Agreement, Proportion
 from evals_app.engine.statistics.corrected import CorrectedRate
-from evals_app.models import GradeResult, Review, Run
+from evals_app.models import Execution, GradeResult, Review, Run, Yardstick
 from evals_app.runs.judges.calibration import (
     Calibration,
     agreements,
     calibrations_of,
     find_calibration,
+    labels_of,
     most_compared,
     newest_judged_run,
     versions,
@@ -29,6 +31,11 @@ def read(yardstick: Any) -> Calibration:
     return found
 
 
+def agreed(*yardsticks: Yardstick) -> dict[str, Agreement]:
+    keys = [yardstick.pk for yardstick in yardsticks]
+    return agreements(labels_of(Yardstick.objects.filter(pk__in=keys)).values())
+
+
 def grade_of(review_: Review) -> GradeResult:
     assert review_.grade is not None
     return review_.grade
@@ -42,14 +49,55 @@ def test_forty_labels_give_the_table_worked_out_by_hand() -> None:
 
     assert found.agreement == Agreement(28, 4, 2, 6)
     assert len(found.disagreements) == 6
-    assert agreements([yardstick.digest]) == {yardstick.digest: found.agreement}
+    assert agreed(yardstick) == {yardstick.digest: found.agreement}
+
+
+def test_an_agreement_is_computed_again_only_after_its_labels_changed(
+    django_assert_num_queries: Any,
+) -> None:
+    yardstick, other = make_yardstick(), make_yardstick("Is short")
+    label(yardstick, person=True)
+    label(other, person=True)
+
+    def queries(count: int) -> Agreement:
+        with django_assert_num_queries(count):
+            return agreed(yardstick, other)[yardstick.digest]
+
+    assert queries(2) == Agreement(both_passed=1)
+    assert queries(1) == Agreement(both_passed=1)
+
+    wrong = label(yardstick, person=False)
+    assert queries(2) == Agreement(both_passed=1, only_judge_passed=1)
+
+    Review.objects.filter(pk=wrong.pk).update(withdrawn_at=timezone.now())
+    assert queries(1) == Agreement(both_passed=1)  # the labels of before
+
+    Review.objects.filter(yardstick=yardstick).delete()
+    assert agreed(yardstick, other) == {other.digest: Agreement(both_passed=1)}
+
+
+def test_an_agreement_is_computed_again_when_people_or_other_grades_of_a_conversation_go() -> None:
+    yardstick = make_yardstick()
+    grade = grade_of(label(yardstick, person=True, by="ann"))
+    review(grade, passed=False, by="bob", by_name="ann")
+    assert agreed(yardstick) == {}  # two people disagree
+
+    User.objects.all().delete()  # what is left is a name, which gave both
+    assert agreed(yardstick) == {yardstick.digest: Agreement(only_judge_passed=1)}
+
+    first = label(yardstick, person=False)
+    graded_again(first, yardstick, judge=True, run=make_run())
+    assert agreed(yardstick)[yardstick.digest].n == 2
+
+    Execution.objects.exclude(source=None).update(source=None)
+    assert agreed(yardstick)[yardstick.digest].n == 3
 
 
 def test_a_yardstick_without_labels_has_an_empty_calibration() -> None:
     yardstick = make_yardstick()
 
     assert read(yardstick).agreement == Agreement()
-    assert agreements([yardstick.digest]) == {}
+    assert agreed(yardstick) == {}
     assert find_calibration("0" * 32) is None
 
 
@@ -177,7 +225,7 @@ def test_only_the_newest_labels_are_read(monkeypatch: pytest.MonkeyPatch) -> Non
         label(yardstick, person=person)
     label(other, person=True)
 
-    assert agreements([yardstick.digest, other.digest]) == {
+    assert agreed(yardstick, other) == {
         yardstick.digest: Agreement(only_judge_passed=2),
         other.digest: Agreement(both_passed=1),
     }
