@@ -6,11 +6,12 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from pydantic import ValidationError
 from unfold.decorators import display
 
+from fixtures_app.editing.counting import count_of
 from fixtures_app.editing.editor import Editor, ListedError, VersionedForm, problems_of_rows
 from fixtures_app.editing.field_rows import field_rows
 from fixtures_app.editing.inputs import CheckBox, TextArea
@@ -19,7 +20,7 @@ from fixtures_app.editing.spec_errors import add_field_error, problems_in
 from fixtures_app.ground.field_table import FieldTable, fields_of, schema_of, table_of
 from fixtures_app.ground.json_data import DataProblem
 from fixtures_app.library import misfits
-from fixtures_app.models import EntityType
+from fixtures_app.models import Entity, EntityType
 from fixtures_app.spec import EntityTypeSpec
 
 _SHOWN = 5
@@ -135,9 +136,11 @@ class EntityTypeForm(VersionedForm):
 class EntityCountingEditor(Editor):
     """An editor whose list shows how many entities belong to a row."""
 
+    counted_by: str  # what an entity calls the row
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.annotate(entity_count=Count("entities"))
+        return rows.annotate(entity_count=count_of(Entity.objects.all(), self.counted_by))
 
     @display(description="Entities", ordering="entity_count")
     def entity_count(self, row: Any) -> int:
@@ -150,6 +153,7 @@ class EntityTypeAdmin(EntityCountingEditor):
     """Entity types belong to the whole site."""
 
     form = EntityTypeForm
+    counted_by = "type"
     change_form_template = "admin/fixtures_app/entitytype/editor.html"
     list_display = ["slug", "field_names", "entity_count", "updated_at"]
     search_fields = ["slug"]

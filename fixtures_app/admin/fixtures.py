@@ -96,6 +96,7 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
     """Data sets that executions read and change in private copies."""
 
     form = FixtureForm
+    counted_by = "fixture"
     inlines = [EntityInline, RelationInline, ChunkInline]
     list_display = ["name", "slug", "entity_count", "updated_at"]
     search_fields = ["name", "slug", "description"]

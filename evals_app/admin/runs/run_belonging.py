@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 
 from evals_app.admin.kit.presentation import plural
 from evals_app.models import Run, Settlement
+from fixtures_app.editing.counting import count_of
 
 ALL = "all"
 _FOLLOWS = Q(rerun_of__isnull=False) | Q(grades_of__isnull=False) | Q(settlement__isnull=False)
@@ -61,17 +61,11 @@ def _belonging_to(pk: int) -> Q:
 
 def with_followers(runs: QuerySet[Run]) -> QuerySet[Run]:
     """Return runs with how many retests, re-runs and gradings again followed each."""
-    reruns = Run.objects.filter(rerun_of=OuterRef("pk"), settlement=None)
     return runs.annotate(
-        retest_count=_count(Settlement.objects.filter(head=OuterRef("pk")), "head"),
-        rerun_count=_count(reruns, "rerun_of"),
-        regrade_count=_count(Run.objects.filter(grades_of=OuterRef("pk")), "grades_of"),
+        retest_count=count_of(Settlement.objects.all(), "head"),
+        rerun_count=count_of(Run.objects.filter(settlement=None), "rerun_of"),
+        regrade_count=count_of(Run.objects.all(), "grades_of"),
     )
-
-
-def _count(rows: QuerySet[Any], key: str) -> Coalesce:
-    counted = rows.order_by().values(key).annotate(count=Count("pk")).values("count")
-    return Coalesce(Subquery(counted), 0)
 
 
 def followers_in_words(run: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -33,6 +33,7 @@ from evals_app.engine.suites.case_templates import TEMPLATES, CaseTemplate
 from evals_app.engine.suites.suite_spec import LimitsSpec
 from evals_app.models import Assertion, Case, DeletedObject, Suite, Turn
 from evals_app.runs.ground.rights import RUNNING
+from fixtures_app.editing.counting import count_of
 from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.rows import prefill, read_position
 
@@ -90,7 +91,9 @@ class CaseAdmin(Deleting, Duplicating, ChecksEditor):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Case]:
         rows: QuerySet[Case] = super().get_queryset(request)
-        return rows.select_related("suite__agent").annotate(turn_count=Count("turns"))
+        return rows.select_related("suite__agent").annotate(
+            turn_count=count_of(Turn.objects.all(), "case")
+        )
 
     @display(description="Turns", ordering="turn_count")
     def turn_count(self, case: Any) -> int:

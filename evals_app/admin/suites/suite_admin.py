@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Count, Model, QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -40,9 +40,10 @@ from evals_app.admin.suites.suite_pages import suite_head, with_schedules
 from evals_app.library.exporting.downloads import download, download_suite
 from evals_app.library.exporting.file_export import Form
 from evals_app.library.importing.rights import Rights
-from evals_app.models import Suite
+from evals_app.models import Case, Suite
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.reading.suite_verdict import with_last_runs
+from fixtures_app.editing.counting import count_of
 from fixtures_app.editing.duplicating import Duplicating
 
 
@@ -140,8 +141,10 @@ class SuiteAdmin(Archiving, Deleting, Duplicating, ChecksEditor):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Suite]:
         rows: QuerySet[Suite] = super().get_queryset(request)
-        rows = rows.select_related("agent")
-        return with_schedules(with_last_runs(rows.annotate(case_count=Count("cases"))))
+        rows = rows.select_related("agent").annotate(
+            case_count=count_of(Case.objects.all(), "suite")
+        )
+        return with_schedules(with_last_runs(rows))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return SuiteList
