@@ -150,6 +150,9 @@ AUTH_PASSWORD_VALIDATORS = [
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
+USE_I18N = (
+    False  # in English alone; to look for translations would be a tenth of the time of a page
+)
 USE_TZ = True
 FORMAT_MODULE_PATH = "evalsite.formats"
 
