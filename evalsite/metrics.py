@@ -124,7 +124,7 @@ def _open_runs(runs: Sequence[Row]) -> Metric:
 
 
 def _executions(runs: Sequence[Row]) -> Metric:
-    metric = Metric("evalwell_executions", "Executions of open runs, by state.")
+    metric = Metric("evalwell_executions", "Conversations of open runs, by state.")
     running = running_rows().count()
     # Rows change between the two queries, so the difference could be slightly below 0.
     metric.add(max(0, sum(run["not_run"] for run in runs) - running), state="queued")
@@ -141,7 +141,7 @@ def _oldest_queued(open_runs: QuerySet[Run]) -> Metric:
     age = (timezone.now() - since).total_seconds() if since else 0.0
     return Metric(
         "evalwell_oldest_queued_seconds",
-        "How long the oldest queued execution has waited, since its run was started.",
+        "How long the oldest queued conversation has waited, since its run was started.",
     ).add(round(max(0.0, age), 3))
 
 
@@ -161,13 +161,13 @@ _PLAIN = {
 }
 _LABELLED = {
     tallies.RUNS: "Runs that have ended, by verdict.",
-    tallies.EXECUTIONS: "Executions that have ended, by verdict and cause.",
+    tallies.EXECUTIONS: "Conversations that have ended, by verdict and cause.",
     tallies.MODEL_CALLS: "Attempts of model calls, by the HTTP status of the answer.",
     tallies.MODEL_TOKENS: "Tokens of model calls.",
     access_log.REQUESTS: "Requests that the web server has answered.",
 }
 _DURATIONS = {
-    tallies.EXECUTION_SECONDS: "How long the agents of finished executions took.",
+    tallies.EXECUTION_SECONDS: "How long agents took for a conversation.",
     access_log.REQUEST_SECONDS: "How long the web server took to answer requests.",
 }
 

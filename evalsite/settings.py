@@ -300,7 +300,7 @@ REST_FRAMEWORK = {
 API_DOCS = environment.word("EVALWELL_API_DOCS", ("people", "public", "off"))
 SPECTACULAR_SETTINGS = {
     "TITLE": "Evalwell",
-    "DESCRIPTION": "Evaluate LLM agents: suites, runs, executions and reviews.",
+    "DESCRIPTION": "Evaluate LLM agents: suites, runs, conversations and reviews.",
     "VERSION": __version__,
     "OAS_VERSION": "3.1.0",
     "POSTPROCESSING_HOOKS": [],  # enumerations stay where they are used

@@ -122,15 +122,18 @@ class OneCheck(Spec):
         description="The check as in a file: its type, its options and the common keys."
     )
     reply: str | None = Field(
-        default=None, description="The reply to grade. Default: the reply of the execution."
+        default=None, description="The reply to grade. Default: the reply in `execution`."
     )
     expected: str | None = Field(default=None, description="The expected answer of the turn.")
     execution: RunId | None = Field(
         default=None,
-        description="An execution whose conversation the check sees, with its tool calls.",
+        description="Number of a conversation that the check sees, with its tool calls.",
     )
     turn: int | None = Field(
-        default=None, ge=1, le=1000, description="The turn of the execution. Default: the last one."
+        default=None,
+        ge=1,
+        le=1000,
+        description="The turn of the conversation. Default: the last one.",
     )
 
 
@@ -370,11 +373,13 @@ def try_check(caller: Caller, given: OneCheck) -> str:
     reply = given.reply
     if reply is None:
         if last is None:
-            raise refused_at("reply", "Send a reply, or an execution whose reply to grade.")
+            raise refused_at(
+                "reply", "Send a reply, or `execution`, a conversation whose reply to grade."
+            )
         turns = last.turns[: given.turn or None]
         if not turns or (given.turn or 0) > len(last.turns):
             ran = count_text(len(last.turns), "turn")
-            raise refused_at("turn", f"The conversation of this execution has only {ran}.")
+            raise refused_at("turn", f"This conversation has only {ran}.")
         reply = turns[-1].reply
     grade = async_to_sync(grade_pasted)(
         check, reply=reply, turn=given.turn, expected=given.expected, last=last
@@ -390,9 +395,9 @@ def _conversation(caller: Caller, pk: int) -> Trial:
     caller.require("evals_app.view_execution")
     row = Execution.objects.filter(pk=pk).values("source_id").first()
     if row is None:
-        raise refused_at("execution", f"There is no execution {pk}.")
+        raise refused_at("execution", f"There is no conversation {pk}.")
     stored = Transcript.objects.filter(pk=row["source_id"] or pk).first()
     trial = None if stored is None else stored.to_trial()
     if trial is None:
-        raise RefusedError(f"The conversation of execution {pk} is not stored, so send a reply.")
+        raise RefusedError(f"What was said in conversation {pk} is not stored, so send a reply.")
     return trial

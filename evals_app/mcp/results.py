@@ -83,7 +83,7 @@ class RunQuery(PartOfAnswer):
 
     run: RunId
     show: Show | None = Field(
-        default=None, description="Executions to list. Default: those that failed or errored."
+        default=None, description="Conversations to list. Default: those that failed or errored."
     )
     wait_s: int = Field(
         default=0,
@@ -114,7 +114,7 @@ class ExecutionQuery(PartOfAnswer):
 
     execution: RunId | None = None
     run: RunId | None = Field(
-        default=None, description="With case: its first execution that failed."
+        default=None, description="With case: its first conversation that failed."
     )
     case: Name | None = Field(default=None, description="Name of a case of the run.")
 
@@ -175,7 +175,7 @@ def _counts(run: Json) -> str:
     counts = run["counts"]
     kinds = [kind for kind in counts if kind != "total" and counts[kind]]
     numbers = ", ".join(f"{counts[kind]:,} {kind.replace('_', ' ')}" for kind in kinds)
-    return f"{numbers or 'nothing'} of {count_text(counts['total'], 'execution')}"
+    return f"{numbers or 'nothing'} of {count_text(counts['total'], 'conversation')}"
 
 
 def forecast_run(caller: Caller, given: StartRun) -> str:
@@ -191,7 +191,7 @@ def start_run(caller: Caller, given: StartLimitedRun) -> str:
     body = StartRun(**given.model_dump(exclude={"idempotency_key"}))
     run, is_new = start_once(body, key=given.idempotency_key, user=caller.user)
     did = "was started" if is_new else "was started before with this idempotency_key"
-    text = f"Run {run.pk} {did}: {count_text(run.total, 'execution')}."
+    text = f"Run {run.pk} {did}: {count_text(run.total, 'conversation')}."
     if not live_workers().exists():
         text += " No worker is running, so it waits until the operator starts one."
     return f"{text} Follow it: read_run with run: {run.pk} and wait_s: {MAX_WAIT_S}."
@@ -237,7 +237,7 @@ def _is_open(pk: int) -> bool:
 def _outcome(run: Json) -> Iterator[str]:
     if run["status"] in ("queued", "running"):
         done = run["progress"]
-        yield f"It has not ended: {done['done']:,} of {done['total']:,} executions are done."
+        yield f"It has not ended: {done['done']:,} of {done['total']:,} conversations are done."
     scale = run["score_scale"]
     if run["verdict"] is not None:
         yield (
@@ -260,14 +260,14 @@ def _executions(run: Json, show: Show | None) -> Iterator[str]:
         wanted = rows if kind == "all" else rows.filter(verdict=kind)
         shown += wanted[: MAX_EXECUTIONS + 1 - len(shown)]
     if not shown:
-        yield f"No execution {' or '.join(kinds)}." if show != "all" else "No execution."
+        yield f"No conversation {' or '.join(kinds)}." if show != "all" else "No conversations."
         return
-    yield "Executions:"
+    yield "Conversations:"
     for row in shown[:MAX_EXECUTIONS]:
         yield f"- {_execution_line(execution_row_json(row))}"
     if len(shown) > MAX_EXECUTIONS:
         yield f"- and more; only {MAX_EXECUTIONS} are listed"
-    yield "For a conversation with its grades, call why_failed with the number of the execution."
+    yield "To read one with its grades, call why_failed with its number as `execution`."
 
 
 def _execution_line(row: Json) -> str:
@@ -276,9 +276,7 @@ def _execution_line(row: Json) -> str:
     if people := verdict_with_people(row):
         state += f" ({people})"
     reason = f": {_short(row['reason'], _SHORT)}" if row["reason"] else ""
-    return (
-        f"execution {row['id']}, case “{row['case']}”, trial {row['trial']}: {state}{cause}{reason}"
-    )
+    return f"conversation {row['id']}, case “{row['case']}”, trial {row['trial']}: {state}{cause}{reason}"
 
 
 def why_failed(_caller: Caller, given: ExecutionQuery) -> str:
@@ -286,7 +284,7 @@ def why_failed(_caller: Caller, given: ExecutionQuery) -> str:
     pk = _execution(given)
     execution = execution_details(pk)
     if execution is None:
-        raise refused_at("execution", f"There is no execution {pk}.")
+        raise refused_at("execution", f"There is no conversation {pk}.")
     scale = Run.objects.values_list("score_scale", flat=True).get(pk=execution["run"])
     head = [f"Run {execution['run']}, {_execution_line(execution)}"]
     if execution["score"] is not None:
@@ -301,7 +299,9 @@ def _execution(given: ExecutionQuery) -> int:
     if given.execution is not None:
         return given.execution
     if given.run is None or given.case is None:
-        raise refused_at("execution", "Send an execution, or a run and a case.")
+        raise refused_at(
+            "execution", "Send `execution`, the number of a conversation, or a run and a case."
+        )
     run = _find(given.run)
     rows = Execution.objects.filter(run=run, case=given.case).order_by("trial")
     found = dict(rows.values_list("pk", "verdict"))

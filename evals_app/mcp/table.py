@@ -17,7 +17,7 @@ _AUTHORS = Need(Scope.AUTHOR)  # what files may contain is checked when they are
 
 INSTRUCTIONS = """\
 Evalwell evaluates LLM agents. A suite has cases; a case is a conversation with an agent; checks \
-grade its replies. A run executes a suite; an execution is one trial of one case in it.
+grade its replies. A run runs each case of a suite, once or in several trials; each trial is a conversation, which REST and arguments call `execution`.
 To write: look up check types with list_checks and describe_check and the keys of files with \
 read_guide (page: files), write YAML files in the project, call check_files until there are no \
 errors, then write_files. To run: forecast_run, start_run with a cost limit, read_run until it has ended, \
@@ -67,7 +67,7 @@ _TABLE = (
     Operation(
         "list_runs",
         "List runs",
-        "List runs, newest first: suite, agent, verdict and how many executions passed and failed.",
+        "List runs, newest first: suite, agent, verdict and how many conversations passed and failed.",
         results.FindRuns,
         {"suite": "refunds", "verdict": "failed"},
         _RUNS,
@@ -158,7 +158,7 @@ _TABLE = (
         "try_check",
         "Try a check",
         "Grade one check on a reply at once, without a run; nothing is stored. Checks that need a"
-        " model or your own code cannot be tried. With execution, the check sees that conversation.",
+        " model or your own code cannot be tried. With `execution`, the check sees that conversation.",
         authored.OneCheck,
         {"check": {"type": "contains", "value": "refund"}, "reply": "Your refund is on its way."},
         _AUTHORS,
@@ -189,7 +189,7 @@ _TABLE = (
     Operation(
         "read_run",
         "Read a run",
-        "Read how a run went, or its progress so far: verdict, numbers, gates, and the executions that"
+        "Read how a run went, or its progress so far: verdict, numbers, gates, and the conversations that"
         " failed or errored. With wait_s, wait for its end first.",
         results.RunQuery,
         {"run": 12, "wait_s": 20},
@@ -198,8 +198,8 @@ _TABLE = (
     ),
     Operation(
         "why_failed",
-        "Read why an execution failed",
-        "Read one execution: each check with its reason, what failed first, then the conversation with"
+        "Read why a conversation failed",
+        "Read one conversation: each check with its reason, what failed first, then what was said, with"
         " its tool calls and what changed in the world.",
         results.ExecutionQuery,
         {"run": 12, "case": "Asks for a refund"},

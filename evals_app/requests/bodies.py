@@ -151,7 +151,7 @@ class DrawGrades(Spec):
     people: list[Annotated[str, Field(min_length=1, max_length=150)]] = Field(
         default_factory=list,
         max_length=100,
-        description="User names; empty: anyone who may review executions.",
+        description="User names; empty: anyone who may review conversations.",
     )
 
 

@@ -58,7 +58,7 @@ def test_the_page_to_send_by_mail_works_offline(visit: Visit, tmp_path: Path) ->
     expect(listed.first).to_contain_text("Angry customer")
     page.get_by_label("Failed (2)").check()
     expect(listed).to_have_count(2)
-    expect(page.get_by_role("status")).to_have_text("2 of 4 executions shown")
+    expect(page.get_by_role("status")).to_have_text("2 of 4 conversations shown")
 
     page.get_by_label("Search").fill("lisbon PARCEL")
     expect(listed).to_have_count(1)

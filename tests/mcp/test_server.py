@@ -83,21 +83,21 @@ def test_a_coding_agent_goes_from_an_empty_file_to_a_suite_that_passes(mode: str
 
             await client.call_tool("write_files", files(SUITE))
             first, outcome = await run_to_the_end(client)
-            assert "1 failed of 1 execution" in outcome
+            assert "1 failed of 1 conversation" in outcome
             why = await client.call_tool("why_failed", {"run": first, "case": "Asks for a refund"})
             checks, _, conversation = text_of(why).partition("Conversation:")
             assert "- failed: " in checks
             assert "[Agent, turn 1] Your refund is on its way." in conversation
 
             check = {"type": "contains", "value": "on its way"}
-            number = re.findall(r"execution (\d+),", outcome)[0]
+            number = re.findall(r"conversation (\d+),", outcome)[0]
             tried = await client.call_tool("try_check", {"check": check, "execution": int(number)})
             assert text_of(tried).startswith("passed")
 
             fixed = SUITE.replace("in the post", "on its way")
             await client.call_tool("write_files", files(fixed))
             second, outcome = await run_to_the_end(client)
-            assert "1 passed of 1 execution" in outcome
+            assert "1 passed of 1 conversation" in outcome
             compared = await client.call_tool("compare_runs", {"base": first, "head": second})
             assert not compared.is_error
             written = text_of(await client.call_tool("read_suite", {"slug": "refunds"}))

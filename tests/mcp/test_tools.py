@@ -159,7 +159,7 @@ def test_a_token_that_requires_versions_overwrites_nothing_blindly(
         pytest.param({"type": "contains", "value": "a"}, {}, "Send a reply", id="no reply"),
         pytest.param({"type": "rubric", "criteria": ["Kind"]}, {"reply": "a"}, "", id="judged"),
         pytest.param(
-            {"type": "contains", "value": "a"}, {"execution": 9}, "no execution 9", id="9"
+            {"type": "contains", "value": "a"}, {"execution": 9}, "no conversation 9", id="9"
         ),
     ],
 )
@@ -199,9 +199,9 @@ def test_a_run_is_forecast_and_started_once_with_the_same_key() -> None:
 def test_a_run_that_goes_on_is_read_and_cancelled() -> None:
     run = start_talks()
 
-    assert "0 of 2 executions are done" in text("read_run", run=run.pk)
+    assert "0 of 2 conversations are done" in text("read_run", run=run.pk)
     text("cancel_run", run=run.pk)
-    assert "2 cancelled of 2 executions" in text("read_run", run=run.pk)
+    assert "2 cancelled of 2 conversations" in text("read_run", run=run.pk)
     assert "no run 999" in refusal("read_run", run=999)
 
 
@@ -219,10 +219,10 @@ def test_a_run_lists_failures_before_errors_and_others_on_request() -> None:
     run = make_run({"Works": ["passed"], "Breaks": ["errored"], "Fails": ["failed", "passed"]})
 
     lines = text("read_run", run=run.pk).splitlines()
-    listed = [line for line in lines if line.startswith("- execution")]
+    listed = [line for line in lines if line.startswith("- conversation")]
     assert ["Fails" in listed[0], "Breaks" in listed[1], len(listed)] == [True, True, 2]
-    assert text("read_run", run=run.pk, show="all").count("- execution") == 4
-    assert "No execution failed" in text("read_run", run=make_run().pk)
+    assert text("read_run", run=run.pk, show="all").count("- conversation") == 4
+    assert "No conversation failed" in text("read_run", run=make_run().pk)
 
 
 def test_runs_are_listed_newest_first_and_narrowed() -> None:
@@ -251,7 +251,7 @@ def test_why_an_execution_failed_shows_what_failed_first_and_cuts_what_is_long()
     assert len(why) < PART_CHARS
     assert "no case 'Short'" in refusal("why_failed", run=run.pk, case="Short")
     assert "execution" in refusal("why_failed", run=run.pk)
-    assert "no execution 999" in refusal("why_failed", execution=999)
+    assert "no conversation 999" in refusal("why_failed", execution=999)
 
 
 def test_two_runs_are_compared_and_values_stay_hidden_from_those_who_may_not_see_them() -> None:

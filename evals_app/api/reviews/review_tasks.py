@@ -78,7 +78,7 @@ class ReviewTasks(ListEndpoint):
         unknown = set(body.people) - {person.get_username() for person in people}
         if unknown:
             name = min(unknown)
-            problem = f"{name} does not exist or may not review executions."
+            problem = f"{name} does not exist or may not review conversations."
             raise CannotCheckError(problem, key="people", value=name)
         task = create_task(run, by=user, people=people, **body.model_dump(exclude={"people"}))
         return new_response(_details(task.pk, user), "review-task", task.pk)

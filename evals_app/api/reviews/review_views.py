@@ -70,7 +70,7 @@ class GivenReview(Spec):
     )
 
 
-@describe_get("executions_reviews", "List the reviews of an execution, withdrawn ones too", 404)
+@describe_get("executions_reviews", "List the reviews of a conversation, withdrawn ones too", 404)
 class ReviewEndpoint(ListEndpoint):
     """What people say of an execution, newest first."""
 
@@ -88,7 +88,7 @@ class ReviewEndpoint(ListEndpoint):
 
     @extend_schema(
         operation_id="executions_review",
-        summary="Review an execution",
+        summary="Review a conversation",
         description="Says that a grade is right or wrong, that a failure is not the agent's fault,"
         " or comments. A verdict replaces your own earlier one on the same grade.",
         request=GivenReview,
@@ -102,7 +102,7 @@ class ReviewEndpoint(ListEndpoint):
             grades = GradeResult.objects.select_related("execution", "yardstick").defer("calls")
             grade = grades.filter(execution=execution, pk=body.grade).first()
             if grade is None:
-                problem = f"Execution {pk} has no grade {body.grade}."
+                problem = f"Conversation {pk} has no grade {body.grade}."
                 raise CannotReviewError(problem, key="grade", value=body.grade)
         review = _write_review(body, execution, grade, user_of(request))
         return new_response(_answer(review.pk), "review", pk, review.pk)

@@ -42,7 +42,7 @@ class RunReport(Endpoint):
     @extend_schema(
         operation_id="runs_report",
         summary="Read a report of a run as a file",
-        description="Kinds with conversations (html, folder, json) also require view_execution; "
+        description="Kinds with conversations (html, folder, json) also require `view_execution`; "
         "without it, a decision has no replies. "
         "The schema of json is at /api/runs/report-schema/.",
         parameters=[_KIND],

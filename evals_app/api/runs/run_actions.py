@@ -95,9 +95,9 @@ def resume(run: Run, body: NewCeiling, _user: User) -> None:
 
 @_action(
     "requeue",
-    "Put stuck executions back in the queue",
-    description="Puts back executions whose worker is gone, and asks workers again. Safe at any "
-    "time: executions that a worker is running are not touched.",
+    "Put stuck conversations back in the queue",
+    description="Puts back conversations whose worker is gone, and asks workers again. Safe at any "
+    "time: conversations that a worker is running are not touched.",
 )
 def put_back(run: Run, _body: Nothing, _user: User) -> None:
     """Put stuck executions of a run back in the queue."""

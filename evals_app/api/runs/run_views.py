@@ -162,7 +162,7 @@ def _state(pk: int) -> tuple[object, ...] | None:
     return Run.objects.filter(pk=pk).values_list(*_STEPS).first()
 
 
-@describe_get("runs_executions", "List the executions of a run", 404)
+@describe_get("runs_executions", "List the conversations of a run", 404)
 class RunExecutions(ListEndpoint):
     """The executions of a run, in the order of its cases."""
 
@@ -179,7 +179,7 @@ class RunExecutions(ListEndpoint):
 
 
 @describe_get(
-    "executions_get", "Read an execution: messages, tool calls, grades, limits and changes", 404
+    "executions_get", "Read a conversation: messages, tool calls, grades, limits and changes", 404
 )
 class OneExecution(OneEndpoint):
     """One execution with all its details."""

@@ -55,7 +55,7 @@ LOST = {
     "finish-reason": "A truncated reply fails its other checks.",
     "gleu": "Use bleu or rouge instead, whose scores differ.",
     "guardrails": "Check the reply itself.",
-    "human": "Review the executions. A person's verdict is kept in addition to the checks.",
+    "human": "Review the conversations. A person's verdict is kept in addition to the checks.",
     "levenshtein": "Use fuzzy_match or token_f1 instead, which compare words.",
     "rouge-s": "Use rouge with variant rouge2.",
     "search-rubric": "A judge does not search. Give it the facts: context of the turn, or "

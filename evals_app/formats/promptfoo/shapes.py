@@ -87,7 +87,7 @@ class Config(PromptfooPart):
         "outputPath": _OF_COMMAND,
         "redteam": "Attacks are not generated here. Finished attacks can be imported as tests.",
         "sharing": _OF_COMMAND,
-        "tracing": "Every execution is traced here.",
+        "tracing": "Every conversation is traced here.",
         "version": _OF_COMMAND,
         "writeLatestResults": _OF_COMMAND,
     }

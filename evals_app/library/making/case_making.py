@@ -113,7 +113,7 @@ def make_case(
         CannotExpectError: the checks contradict each other, or the conversation itself would fail.
     """
     kept = keep_checks(observed.trial, observed.proposals(), wanted.keys)
-    note = f"Made from execution {execution.pk}."
+    note = f"Made from conversation {execution.pk}."
     agent = _agent(execution)
     if wanted.is_recorded:
         agent = _copy(execution, observed, wanted.suite, note=note, by=by)
@@ -181,7 +181,7 @@ def add_checks(
     kept = keep_checks(observed.trial, case.proposals(), keys)
     if change_case(case.row, case_with(case.spec, kept)) == "unchanged":
         raise CannotMakeError("Tick something that the case does not have yet.")
-    note_edit(case.row, user=by, note=f"Checks added from execution {execution.pk}.")
+    note_edit(case.row, user=by, note=f"Checks added from conversation {execution.pk}.")
     return case.row
 
 
@@ -202,7 +202,7 @@ def _spec(
             observed.trial,
             kept,
             name=name,
-            description=f"Made from execution {execution.pk} of run {execution.run_id}.",
+            description=f"Made from conversation {execution.pk} of run {execution.run_id}.",
             frozen=observed.frozen,
             asks_again=wanted.asks_again,
         )

@@ -142,4 +142,4 @@ class ReviewedVerdict(models.Model):
         default_permissions = ()
 
     def __str__(self) -> str:
-        return f"Execution {self.execution_id}: {self.verdict}"
+        return f"Conversation {self.execution_id}: {self.verdict}"

@@ -216,7 +216,7 @@ class Transcript(models.Model):
     objects = Transcripts()
 
     def __str__(self) -> str:
-        return f"Transcript of execution {self.execution_id}"
+        return f"Transcript of conversation {self.execution_id}"
 
     def to_trial(self) -> Trial | None:
         """Return the conversation; None if another version wrote it."""
@@ -235,7 +235,7 @@ class PaidCalls(models.Model):
     calls = models.JSONField()
 
     def __str__(self) -> str:
-        return f"Calls of execution {self.execution_id}"
+        return f"Calls of conversation {self.execution_id}"
 
 
 class GradeResult(models.Model):

@@ -94,7 +94,7 @@ PARTS: Mapping[str, str] = {
     "case": "Case",
     "agent": "Agent",
     "suite": "Suite",
-    "fixtures": "Fixtures",
+    "fixtures": "Test data",
     "judge": "Judge",
     "similarity": "Similarity of texts",
     "prices": "Prices",

@@ -155,7 +155,7 @@ class ReviewedRun(Answer):
     verdict: RunVerdict
     score: float | None
     pass_rate: float | None
-    passed: int = Field(description="Executions.")
+    passed: int = Field(description="Conversations.")
     failed: int
     errored: int
     measured: int
@@ -164,8 +164,8 @@ class ReviewedRun(Answer):
     cases_errored: int
     cases_measured: int
     cases_not_graded: int = Field(description="Cases that errored or did not run.")
-    reviews: int = Field(description="Current reviews of its grades and executions.")
-    overruled: int = Field(description="Executions of which people overruled a grade.")
+    reviews: int = Field(description="Current reviews of its grades and conversations.")
+    overruled: int = Field(description="Conversations in which people overruled a grade.")
 
 
 class RunRow(Answer):
@@ -409,7 +409,7 @@ class ExecutionRow(Answer):
     id: int
     run: int
     source: int | None = Field(
-        description="The execution whose conversation it grades again; null: it has its own."
+        description="The conversation that it grades again; null: it has its own."
     )
     case: str
     trial: int

@@ -33,7 +33,7 @@ The checks of a turn see that turn: its reply and its tool calls. Checks in `fin
 whole conversation: all replies and all tool calls.
 
 A case needs at least one check with a verdict, or a limit, unless the suite's `pass_rule` is `score`
-or its `run_rule` is `gates`. If all of its checks only inform, its executions are *measured*; without
+or its `run_rule` is `gates`. If all of its checks only inform, its conversations are *measured*; without
 any check they are errored.
 
 A check that cannot fail proves nothing, so forms and our own files refuse it: for example a threshold
@@ -81,7 +81,7 @@ COMMON: dict[str, tuple[str, str]] = {
     "enabled": ("`true`", "`false` turns the check off."),
     "fail_on_error": (
         "`false`",
-        "If the check cannot be graded, the execution is errored; with `true` it fails.",
+        "If the check cannot be graded, the conversation is errored; with `true` it fails.",
     ),
     "model": (
         "the suite's judge",

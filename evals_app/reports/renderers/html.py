@@ -93,12 +93,12 @@ class _Listed:
         notes = []
         if self.without_conversation:
             notes.append(
-                f"To keep this file small, it has no conversations of {self.without_conversation:,}"
-                " executions. What went wrong comes first. The page of each execution has them."
+                f"To keep this file small, it leaves out what was said in {self.without_conversation:,}"
+                " conversations. What went wrong comes first. The page of each conversation has it."
             )
         if self.left_out:
             notes.append(
-                f"{self.left_out:,} more executions are not listed. The tables and the JSON report"
+                f"{self.left_out:,} more conversations are not listed. The tables and the JSON report"
                 " have all of them."
             )
         return [tag("p", note, class_="note") for note in notes]
@@ -116,7 +116,7 @@ def html_page(runs: Sequence[Results]) -> Iterator[str]:
     for results in runs:
         yield _run(results)
         yield from _cases(results)
-    yield tag("h2", "Executions")
+    yield tag("h2", "Conversations")
     yield "".join(listed.notes)
     yield _filters(listed.counts)
     yield from listed.pieces

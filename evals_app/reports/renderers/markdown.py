@@ -184,7 +184,7 @@ def _executions(results: Results) -> Iterator[str]:
         )
         for row in results.executions
     )
-    yield from _section("Executions", head, rows)
+    yield from _section("Conversations", head, rows)
 
 
 def link_to(execution: Row) -> str:

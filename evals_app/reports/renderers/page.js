@@ -18,7 +18,7 @@
       row.hidden = !fits;
       count += fits;
     }
-    shown.textContent = `${count.toLocaleString("en")} of ${rows.length.toLocaleString("en")} executions shown`;
+    shown.textContent = `${count.toLocaleString("en")} of ${rows.length.toLocaleString("en")} conversations shown`;
   }
   let waiting;
   form.addEventListener("input", () => {

@@ -23,7 +23,7 @@ def be_quiet() -> None:
 def run_begins(run: Run) -> None:
     """Write that the first executions of a run were claimed."""
     log.info(
-        *("Run %d of %s begins: %d executions, up to %d at once.", run.pk, run.suite_slug),
+        *("Run %d of %s begins: %d conversations, up to %d at once.", run.pk, run.suite_slug),
         *(run.total, run.concurrency),
         extra={"run": run.pk},
     )
@@ -51,14 +51,14 @@ def executions_ended(run_id: int, outcomes: Iterable[Outcome]) -> None:
             continue
         _lines[run_id, cause] += 1
         if _lines[run_id, cause] == MAX_LINES + 1:
-            text = "More executions of run %d with cause %s are not logged."
+            text = "More conversations of run %d with cause %s are not logged."
             log.warning(text, run_id, cause.value, extra={"run": run_id})
         if _lines[run_id, cause] > MAX_LINES:
             continue
         reason = " ".join(outcome.decision.reason.split())[:MAX_CHARACTERS]
         log.log(
             logging.WARNING if cause.is_error else logging.INFO,
-            *("Execution %d has %s, cause %s: %s", outcome.job.id),
+            *("Conversation %d has %s, cause %s: %s", outcome.job.id),
             *(outcome.decision.verdict.value, cause.value, reason),
             extra={"run": run_id, "execution": outcome.job.id},
         )

@@ -119,7 +119,7 @@ def _decide(
             not_the_agent=_not_the_agent(reviews),
         )
     except ValidationError as exc:
-        problem = f"Execution {execution.pk} was made by another version of Evalwell."
+        problem = f"Conversation {execution.pk} was made by another version of Evalwell."
         raise UndecidableError(problem) from exc
 
 

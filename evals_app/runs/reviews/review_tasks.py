@@ -271,7 +271,7 @@ def refuse_run(run: Run, people: Iterable[User], count: int) -> None:
         raise CannotCheckError(f"Choose from 1 to {MAX_ITEMS} grades.", key="count", value=count)
     for person in people:
         if not (person.is_active and person.has_perms(CHECKING)):
-            problem = f"{person.get_username()} may not review executions."
+            problem = f"{person.get_username()} may not review conversations."
             raise CannotCheckError(problem, key="people")
 
 

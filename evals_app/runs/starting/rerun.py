@@ -94,7 +94,7 @@ def _find_cases(run: Run, *, only: Only, cases: Collection[str] | None) -> Query
             raise CannotStartError(*(problems or ["Choose at least one case."]))
         names = names.filter(case__in=cases)
     if not names.exists():
-        problem = f"Run {run.pk} has no {only} executions." if only != "all" else "It is empty."
+        problem = f"Run {run.pk} has no {only} conversations." if only != "all" else "It is empty."
         raise CannotStartError(problem)
     return names
 

@@ -72,7 +72,7 @@ class Exporter:
                 await self._idle.wait()
         self.dropped += len(self._waiting)
         if self.dropped:
-            log.warning("Executions that were not exported as traces: %d.", self.dropped)
+            log.warning("Conversations that were not exported as traces: %d.", self.dropped)
 
     async def _send(self, batch: Sequence[tuple[Outcome, SpanSource, datetime]]) -> None:
         try:
@@ -87,11 +87,11 @@ class Exporter:
         except TimeoutError:
             problem = f"It did not answer within {SEND_S:g} s."
         except Exception:  # an export must never harm a run
-            log.exception("Executions could not be written as traces.")
+            log.exception("Conversations could not be written as traces.")
             problem = "See above."
         if problem:
             if not self.dropped:  # once is enough
-                log.warning("The trace collector did not accept executions. %s", problem)
+                log.warning("The trace collector did not accept conversations. %s", problem)
             self.dropped += len(batch)
 
     def _body(self, batch: Sequence[tuple[Outcome, SpanSource, datetime]]) -> object:

@@ -144,7 +144,7 @@ def test_a_rerun_without_anything_to_run_says_why(admin_client: Client) -> None:
     text = admin_client.get(response.headers["HX-Redirect"]).content.decode()
 
     assert Run.objects.count() == 1
-    assert "has no failed executions" in text
+    assert "has no failed conversations" in text
 
 
 def test_there_is_no_rerun_of_anything_else(admin_client: Client) -> None:

@@ -98,7 +98,7 @@ def test_only_cases_that_failed_can_be_chosen_of_those_that_failed(
 def test_where_nothing_failed_there_is_nothing_to_run_again() -> None:
     run = finished(make_suite(["hello"]))
 
-    with pytest.raises(CannotStartError, match="no failed executions"):
+    with pytest.raises(CannotStartError, match="no failed conversations"):
         rerun(run, only="failed")
 
 
