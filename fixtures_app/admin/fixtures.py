@@ -5,12 +5,13 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from pydantic import ValidationError
-from unfold.decorators import display
+from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from fixtures_app.admin.entity_rows import EntityForm
@@ -108,10 +109,21 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
     prepopulated_fields = {"slug": ["name"]}
     readonly_fields = ["used_by"]
     fieldsets = [(None, {"fields": ["name", "slug", "description", "used_by"]})]
+    actions_list = ["paste"]
     actions_detail = ["duplicate"]
+    other_way_in = ("From a spreadsheet", "admin:fixtures_app_fixture_paste")
 
     class Media:
         js = ["fixtures_app/fixture_editor.js", "fixtures_app/sheets.js", "fixtures_app/grid.js"]
+
+    @action(
+        description="From a spreadsheet",
+        icon="content_paste",
+        url_path="from-spreadsheet",
+        permissions=["add"],
+    )
+    def paste(self, request: HttpRequest) -> HttpResponse:
+        return redirect("admin:fixtures_app_fixture_paste")
 
     def has_copy_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
         return self.has_add_permission(request) and self.has_view_permission(request)

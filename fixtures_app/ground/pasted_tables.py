@@ -1,0 +1,210 @@
+"""A table that was copied from a spreadsheet: its fields, guessed from the values, and its entities."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from typing import TypedDict
+
+from fixtures_app.ground.cells import read_cell
+from fixtures_app.ground.field_table import Field, FieldKind
+from fixtures_app.ground.strict_json import Json
+
+MAX_ROWS = 5_000
+MAX_COLUMNS = 200
+MAX_CHOICES = 8
+_LONG = 200  # characters, from which a text is long
+_SHORT = 40  # characters, up to which a text may be a choice
+_SEPARATORS = "\t;,"
+_REFS = ("ref", "id")
+_STATUS = "status"
+_CODE = re.compile(r"-?0\d|\+|.*[eE]")  # not a number: 007, +49, 1E5
+_COMMA = re.compile(r"-?\d+(?:,(\d+))?", re.ASCII)
+_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
+_GUESSED = (
+    *(FieldKind.WHOLE, FieldKind.NUMBER, FieldKind.YES_NO),
+    *(FieldKind.DATE, FieldKind.TIME, FieldKind.DATE_TIME),
+)
+
+
+class PastedEntity(TypedDict):
+    """An entity as in a file."""
+
+    ref: str
+    type: str
+    status: str
+    data: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class PastedTable:
+    """The columns of a table by their headings, each with a text for every row."""
+
+    columns: dict[str, list[str]]
+
+    @property
+    def size(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def values(self) -> dict[str, list[str]]:
+        """The columns that are fields, and not the ref or the status of an entity."""
+        return {
+            name: texts
+            for name, texts in self.columns.items()
+            if name.casefold() not in {*_REFS, _STATUS}
+        }
+
+    def column(self, *names: str) -> list[str]:
+        """Return the first column with one of these headings; empty texts if there is none."""
+        for name, texts in self.columns.items():
+            if name.casefold() in names:
+                return texts
+        return [""] * self.size
+
+
+def read_pasted_table(text: str) -> PastedTable:
+    """Read rows as a spreadsheet copies them, or CSV; the first has the headings.
+
+    Dates such as 1.5.2026 and numbers such as 12,5 are written as 2026-05-01 and 12.5, where the
+    whole column says that they are meant.
+
+    Raises:
+        ValueError: it is not a table; says in which row.
+    """
+    first = text.lstrip("\n").partition("\n")[0]
+    separator = max(_SEPARATORS, key=first.count)
+    try:
+        rows = [
+            [cell.strip() for cell in row]
+            for row in csv.reader(io.StringIO(text), delimiter=separator)
+            if any(map(str.strip, row))
+        ]
+    except csv.Error as error:
+        raise ValueError(f"This is not a table: {error}.") from None
+    if len(rows) < 2:  # noqa: PLR2004 - headings and one row
+        raise ValueError("Paste the headings and at least one row below them.")
+    if len(rows) - 1 > MAX_ROWS:
+        raise ValueError(f"The table has {len(rows) - 1:,} rows; up to {MAX_ROWS:,} are possible.")
+    return PastedTable(_columns(*rows))
+
+
+def _columns(heads: Sequence[str], *rows: Sequence[str]) -> dict[str, list[str]]:
+    heads = _without_empty_end(heads)
+    if len(heads) > MAX_COLUMNS:
+        raise ValueError(f"The table has {len(heads)} columns; up to {MAX_COLUMNS} are possible.")
+    for number, head in enumerate(heads, 1):
+        if not head:
+            raise ValueError(f"Column {number} has no heading.")
+        if head in heads[: number - 1]:
+            raise ValueError(f"Two columns have the heading “{head}”.")
+    for number, row in enumerate(rows, 2):
+        if len(_without_empty_end(row)) > len(heads):
+            raise ValueError(f"Row {number} has more cells than there are headings.")
+    texts = [[row[at] if at < len(row) else "" for row in rows] for at in range(len(heads))]
+    return dict(zip(heads, map(_as_written_here, texts), strict=True))
+
+
+def _without_empty_end(row: Sequence[str]) -> Sequence[str]:
+    end = max((number for number, cell in enumerate(row, 1) if cell), default=0)
+    return row[:end]
+
+
+def _as_written_here(texts: list[str]) -> list[str]:
+    """Return dates and numbers of a column as cells of this product have them."""
+    filled = list(filter(None, texts))
+    if filled and all(map(_DOTTED.fullmatch, filled)):
+        with suppress(ValueError):
+            return [text and _iso(text) for text in texts]
+    decimals = [match and match[1] for match in map(_COMMA.fullmatch, filled)]
+    # 1,234 alone may be a thousand; 12,5 cannot.
+    if any(one and len(one) != 3 for one in decimals) and all(  # noqa: PLR2004
+        map(_COMMA.fullmatch, filled)
+    ):
+        return [text.replace(",", ".") for text in texts]
+    return texts
+
+
+def _iso(text: str) -> str:
+    day, month, year = map(int, text.split("."))
+    return date(year, month, day).isoformat()
+
+
+def guess_fields(table: PastedTable) -> tuple[Field, ...]:
+    """Return a field for each column, of the kind that all its values have."""
+    return tuple(_guess(name, list(filter(None, texts))) for name, texts in table.values.items())
+
+
+def _guess(name: str, texts: Sequence[str]) -> Field:
+    for kind in _GUESSED if texts else ():
+        if _is_column_of(kind, texts):
+            return Field(name, kind)
+    distinct = dict.fromkeys(texts)
+    is_short = all(len(text) <= _SHORT and "\n" not in text and "," not in text for text in texts)
+    if is_short and 1 < len(distinct) <= min(MAX_CHOICES, len(texts) // 2):
+        return Field(name, FieldKind.CHOICE, choices=tuple(distinct))
+    is_long = any("\n" in text or len(text) > _LONG for text in texts)
+    return Field(name, FieldKind.LONG_TEXT if is_long else FieldKind.TEXT)
+
+
+def _is_column_of(kind: FieldKind, texts: Sequence[str]) -> bool:
+    try:
+        for text in texts:
+            read_cell(Field("", kind), text)
+    except ValueError:
+        return False
+    is_number = kind in (FieldKind.WHOLE, FieldKind.NUMBER)
+    return not is_number or not (any(map(_CODE.match, texts)) or _are_versions(texts))
+
+
+def _are_versions(texts: Sequence[str]) -> bool:
+    """Whether 1.10 is not 1.1 here; amounts, such as 12.50, have the same decimals in all rows."""
+    decimals = [text.partition(".")[2] for text in texts]
+    return len(set(map(len, decimals))) > 1 and any(one.endswith("0") for one in decimals)
+
+
+def entities_of(table: PastedTable, kind: str, fields: Sequence[Field]) -> list[PastedEntity]:
+    """Return an entity of type `kind` for each row; an empty cell has no value.
+
+    Raises:
+        ValueError: a value is not of its field's kind, a column has no field, or refs repeat.
+    """
+    known = {one.name: one for one in fields}
+    for name in table.values:
+        if name not in known:
+            raise ValueError(f"The entity type {kind} has no field “{name}”.")
+    refs = _refs(table, kind)
+    statuses = table.column(_STATUS)
+    return [
+        {
+            "ref": refs[row],
+            "type": kind,
+            "status": statuses[row] or "active",
+            "data": dict(_data(table, known, row)),
+        }
+        for row in range(table.size)
+    ]
+
+
+def _data(table: PastedTable, known: dict[str, Field], row: int) -> Iterator[tuple[str, Json]]:
+    for name, texts in table.values.items():
+        if texts[row]:
+            try:
+                yield name, read_cell(known[name], texts[row])
+            except ValueError as error:
+                raise ValueError(f"Row {row + 2}, {name}: {error}") from None
+
+
+def _refs(table: PastedTable, kind: str) -> list[str]:
+    """Return the refs of all rows; those without one are called order-1, order-2."""
+    given = table.column(*_REFS)
+    first: dict[str, int] = {}
+    for row, ref in enumerate(given, 2):
+        if ref and ref in first:
+            raise ValueError(f"Rows {first[ref]} and {row} have the same id, “{ref}”.")
+        first[ref] = row
+    free = (name for n in range(1, 2 * len(given) + 1) if (name := f"{kind}-{n}") not in first)
+    return [ref or next(free) for ref in given]
