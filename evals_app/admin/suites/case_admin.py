@@ -76,11 +76,6 @@ class CaseAdmin(Deleting, Duplicating, ChecksEditor):
     class Media:
         css = {"all": ["evals_app/conversation/review.css", "evals_app/history/history.css"]}
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        initial: dict[str, Any] = super().get_changeform_initial_data(request)
-        template = _chosen_template(request)
-        return initial if template is None else initial | {"name": template.title}
-
     def get_formset_kwargs(
         self, request: HttpRequest, obj: Case, inline: Any, prefix: str
     ) -> dict[str, Any]:

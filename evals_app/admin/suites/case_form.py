@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from unfold.widgets import (
@@ -15,6 +16,7 @@ from evals_app.admin.kit.lines import LineColumn, RecordLines, TagsField
 from evals_app.admin.kit.quantities import UsdInput
 from evals_app.admin.kit.spec_form import SpecForm
 from evals_app.admin.kit.value_lines import VALUE_HELP, ValueLines
+from evals_app.formats.foreign.shapes import distinct_names, first_words
 from evals_app.models import Case, Suite
 from evals_app.models.authored.suites import CASE
 from fixtures_app.editing.editor import VersionedForm
@@ -69,11 +71,31 @@ class CaseForm(SpecForm, VersionedForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "name" in self.fields:
-            self.fields["name"].widget.attrs["placeholder"] = "Name of the case"
+            self.fields["name"].required = False
+            self.fields["name"].widget.attrs["placeholder"] = "Name, or blank for the first message"
         if "suite" in self.fields:
             field: Any = self.fields["suite"]
             field.queryset = _suites_to_choose(self.instance.suite_id)
             field.label_from_instance = _label_of_suite
+
+    def clean_name(self) -> str:
+        """Return the name; a case without one is called by the first words of its first message."""
+        name: str = self.cleaned_data["name"]
+        if name:
+            return name
+        message = first_words(self._first_message())
+        if not message:
+            raise forms.ValidationError("Enter a name, or the first message.")
+        taken: Any = Case.objects.filter(suite=self.data.get(self.add_prefix("suite")) or None)
+        taken = taken.exclude(pk=self.instance.pk).values_list("name", flat=True)
+        return distinct_names([*taken, message])[-1]
+
+    def _first_message(self) -> str:
+        turns = (f"turns-{n}" for n in range(int(self.data.get("turns-TOTAL_FORMS") or 0)))
+        texts = (
+            self.data.get(f"{turn}-user", "") for turn in turns if f"{turn}-DELETE" not in self.data
+        )
+        return next(filter(str.strip, texts), "")
 
     def clean(self) -> dict[str, Any]:
         note_choices(self.instance, changed=self.changed_data)

@@ -69,6 +69,21 @@ def test_saving_a_case_as_it_is_changes_nothing(admin_client: Client, case: dict
     assert LogEntry.objects.get().get_change_message() == "No fields changed."
 
 
+def test_a_case_without_a_name_is_called_by_its_first_message(admin_client: Client) -> None:
+    case = write_case()
+    page = page_of(admin_client, case)
+
+    assert page.post(name="", turns__0__user="Where is\nmy order?").is_saved
+    assert Case.objects.get().name == "Where is my order?"
+
+    add = f"{reverse('admin:evals_app_case_add')}?suite={case.suite.pk}&template=look-up"
+    again = open_page(admin_client, add).post(
+        turns__0__user="Where is my order?", turns__0__expected="open"
+    )
+    assert again.is_saved, again.problems
+    assert Case.objects.latest("pk").name == "Where is my order? (2)"
+
+
 def test_a_value_of_nothing_but_spaces_is_refused_at_its_field(admin_client: Client) -> None:
     case = write_case()
 
@@ -409,7 +424,10 @@ def test_a_case_needs_a_turn(admin_client: Client) -> None:
     [
         pytest.param(
             {"name": "", "turns__0__user": " "},
-            ["Name: This field is required.", "Turn 1, user message: This field is required."],
+            [
+                "Name: Enter a name, or the first message.",
+                "Turn 1, user message: This field is required.",
+            ],
             id="fields",
         ),
         pytest.param(

@@ -20,7 +20,7 @@ def test_a_template_fills_the_page_in_and_is_stored_when_it_is_saved(admin_clien
     saved = page.post(turns__0__user="Where is order 1001?", turns__0__expected="shipped")
 
     assert saved.is_saved, saved.problems
-    (turn,) = Case.objects.get(name="Look-up").to_spec().turns
+    (turn,) = Case.objects.get(name="Where is order 1001?").to_spec().turns
     assert turn.inherit
     assert [check.type for check in turn.assertions or ()] == ["tool_called", "contains"]
     # The tool is one that the agent has.
