@@ -1,5 +1,5 @@
 /* Hide what the chosen kind of agent, tool or rule does not use, unless it is filled in, offer the
-   tools that the page has where a rule calls one, and insert placeholders. Rows themselves: fixtures_app/rows.js */
+   tools that the page has where a rule calls one and tick it, and insert placeholders. Rows themselves: fixtures_app/rows.js */
 (() => {
   "use strict";
   const KINDS = ["model", "http", "json", "chat", "python", "command", "scripted"];
@@ -53,12 +53,20 @@
       list.id = "agent-tools";
       document.body.append(list);
     }
-    const chosen = [...document.querySelectorAll("[name=tools]:checked")];
+    const offered = [...document.querySelectorAll("[name=tools]")];
     const own = [...document.querySelectorAll("[data-tool-name]")].filter((input) => !input.closest(".ew-removed"));
-    const names = [...own, ...chosen].map((input) => input.value.trim()).filter(Boolean);
+    const names = [...own, ...offered].map((input) => input.value.trim()).filter(Boolean);
     list.replaceChildren(
       ...[...new Set(names)].map((name) => Object.assign(document.createElement("option"), { value: name })),
     );
+  }
+
+  /** Give the agent the tool of test data that a rule calls. */
+  function takeTool(input) {
+    const box = document.querySelector(`[name=tools][value="${CSS.escape(input.value.trim())}"]:not(:checked)`);
+    if (!box) return;
+    box.click();
+    window.evalwellRows.announce(`The agent may use ${box.value} now.`);
   }
 
   // Placeholders go where a person typed last in the rule, or else into its answer.
@@ -85,6 +93,7 @@
     if (["id_driver", "id_protocol"].includes(event.target.id)) show();
     if (event.target.matches("[data-source]")) showSource(event.target);
     if (event.target.matches("[data-match]")) showWords(event.target);
+    if (event.target.matches('[list="agent-tools"]')) takeTool(event.target);
   });
   document.addEventListener("DOMContentLoaded", () => {
     if (!document.getElementById("id_driver")) return;
