@@ -58,7 +58,7 @@ def trial_row(trials: Iterable[tuple[str, str, str]], label: str) -> SafeString:
             *(url, words, words, tone),
         )
         if url
-        else format_html('<i class="ew-dot is-{}" role="img" aria-label="{}"></i>', tone, words)
+        else verdict_dot(tone, words)
         for tone, words, url in trials
     ]
     parts = format_html_join("", "{}", ((mark,) for mark in marks))

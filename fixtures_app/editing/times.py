@@ -1,6 +1,6 @@
 """How pages show moments: in one style, in the time zone of the reader."""
 
-from datetime import datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 
 from django import template
 from django.contrib.humanize.templatetags.humanize import naturaltime
@@ -8,22 +8,43 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
 
 register = template.Library()
 
 
 @register.filter
-def moment(at: datetime | None) -> SafeString | str:
-    """Return "22 Nov 2026, 19:03"; a pointer over it shows seconds and time zone."""
+def moment(at: datetime | None, but_day: date | None = None) -> SafeString | str:
+    """Return "22 Nov 2026, 19:03"; a pointer over it shows seconds and time zone.
+
+    On the day `but_day`, which a heading says already, only "19:03".
+    """
     if at is None:
         return ""
-    return _time_tag(at, moment_text(at))
+    is_known = timezone.localdate(at) == but_day
+    return _time_tag(at, f"{timezone.localtime(at):%H:%M}" if is_known else moment_text(at))
+
+
+def day_heading(day: date) -> str:
+    """Return "Today", "Yesterday", "26 November", or in another year "26 November 2025"."""
+    today = timezone.localdate()
+    ago = (today - day).days
+    if ago in {0, 1}:
+        return ("Today", "Yesterday")[ago]
+    return date_format(day, "j F" if day.year == today.year else "j F Y")
 
 
 @register.filter
 def since(at: datetime) -> SafeString:
     """Return "3 minutes ago"; a pointer over it shows the moment."""
     return _time_tag(at, naturaltime(at))
+
+
+def ago_text(at: datetime) -> str:
+    """Return "2 days ago", in one unit."""
+    if timezone.now() - at < timedelta(minutes=1):
+        return "just now"
+    return f"{timesince(at, depth=1)} ago".replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _time_tag(at: datetime, text: str) -> SafeString:

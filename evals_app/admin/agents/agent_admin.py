@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.safestring import SafeString
 from pydantic import ValidationError
 from unfold.decorators import action, display
+from unfold.views import ChangeList
 from unfold.widgets import (
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
@@ -17,6 +18,13 @@ from unfold.widgets import (
 
 from evals_app.admin.agents import agent_parts
 from evals_app.admin.agents.agent_fields import HeaderLines, permitted_help
+from evals_app.admin.agents.agent_list import (
+    SEEING_RESULTS,
+    AgentList,
+    agent_cell,
+    last_cell,
+    tools_cell,
+)
 from evals_app.admin.agents.agent_parts import column_of, names_of
 from evals_app.admin.agents.agent_rules import RULE_ROWS, RuleRow
 from evals_app.admin.agents.agent_tools import TOOL_ROWS, ToolRow
@@ -28,7 +36,6 @@ from evals_app.admin.agents.topics_page import SEEING_TOPICS
 from evals_app.admin.bin.deleting import Deleting
 from evals_app.admin.history.suite_rows import suite_rows
 from evals_app.admin.history.trends import MAX_SUITES, suites_of, trend_of
-from evals_app.admin.kit.cells import two_lines
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.lines import TextLines
 from evals_app.admin.kit.model_choices import ModelInput
@@ -53,11 +60,8 @@ from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.editor import Editor, VersionedForm
 from fixtures_app.editing.json_field import JsonTextField
 from fixtures_app.editing.list_rows import ListRows
-from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.tools import TOOLS
 
-_RESULTS = ("evals_app.view_run", "evals_app.view_suite")
-_ASKED_CHARS = 34  # fits one line on a phone
 _PROTOCOLS = {"json": "JSON", "openai-chat": "Chat completions"}
 
 
@@ -225,7 +229,7 @@ class AgentAdmin(Deleting, Duplicating, Editor):
     """Agents: what is tested."""
 
     form = AgentForm
-    list_display = ["name_and_kind", "show_tools", "updated_at"]
+    list_display = [agent_cell, last_cell, tools_cell, "updated_at"]
     list_filter = ["driver"]
     search_fields = [
         *("name", "slug", "model", "description"),
@@ -307,6 +311,9 @@ class AgentAdmin(Deleting, Duplicating, Editor):
         js = ["evals_app/agents/agent_editor.js"]
         css = {"all": ["evals_app/conversation/review.css"]}
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return AgentList
+
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return starting_values(request) or super().get_changeform_initial_data(request)
 
@@ -360,7 +367,7 @@ class AgentAdmin(Deleting, Duplicating, Editor):
         if agent is not None:
             context["developer"] = developer_note(agent)
             context["may_ask_developer"] = request.user.has_perm(ASKING)
-        if agent is not None and request.user.has_perms(_RESULTS):
+        if agent is not None and request.user.has_perms(SEEING_RESULTS):
             suites = suites_of(agent)
             context |= {
                 "shows_suites": True,
@@ -405,15 +412,3 @@ class AgentAdmin(Deleting, Duplicating, Editor):
         spec = obj.to_spec()
         if isinstance(spec, ScriptedAgent) and (problem := spec.unreached_rules()[1]):
             messages.warning(request, problem)
-
-    @display(description="Agent", ordering="name")
-    def name_and_kind(self, agent: Agent) -> SafeString:
-        own = agent.connection
-        outside = own.get("url") or own.get("callable") or " ".join(own.get("command", []))
-        target = cut_middle(agent.model or outside, _ASKED_CHARS)
-        kind = "Waiting for its developer" if agent.is_waiting else DRIVERS[agent.driver].label
-        return two_lines(agent.name, f"{kind}: {target}" if target else kind)
-
-    @display(description="Tools")
-    def show_tools(self, agent: Agent) -> str:
-        return ", ".join(agent.tool_names) or "none"

@@ -7,15 +7,15 @@ from django.http import HttpRequest
 from django.utils.text import capfirst
 
 from evals_app.admin.comparing.release_asks import needs_someone
+from evals_app.admin.history.last_results import LAST, state_with_people
 from evals_app.admin.history.trends import SuiteLine
-from evals_app.admin.kit.presentation import SIGNS, plural, run_state
+from evals_app.admin.kit.presentation import SIGNS, plural
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.verdicts.release_check import ReasonKind
 from evals_app.models import Run
 from evals_app.reports.answers.decided import WITH_PEOPLE
 from evals_app.reports.words.shares import CASE_COUNTS
 
-LAST = 5
 MIN_SHOWN = 10  # suites without trouble are folded where there are more
 
 
@@ -79,9 +79,9 @@ def suite_rows(
 def _row(line: SuiteLine, settled: Mapping[int, int]) -> ListedSuite:
     run = line.standing.verdict_run
     counts = _counts(run)
-    dots = [_verdict_of(point.run) for point in line.points[-LAST:]]
+    dots = [state_with_people(point.run) for point in line.points[-LAST:]]
     words = ", ".join(SIGNS[state].word.lower() for state in dots) or "none yet"
-    state = _verdict_of(run) if run is not None else ""
+    state = state_with_people(run) if run is not None else ""
     return ListedSuite(
         line,
         _rank(line, state),
@@ -93,11 +93,6 @@ def _row(line: SuiteLine, settled: Mapping[int, int]) -> ListedSuite:
         counts[0] if counts else None,
         sum(counts[:2]) if counts else line.cases,
     )
-
-
-def _verdict_of(run: Run) -> str:
-    """Return the state of a run, as people decided it."""
-    return str(run.reviewed.get("verdict") or run_state(run))
 
 
 def _tone(state: str) -> str:

@@ -6,10 +6,12 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from unfold.paginator import InfinitePaginator
+from unfold.views import ChangeList
 
 from evals_app.admin.comparing.views import compare_chosen, tabulate_chosen
 from evals_app.admin.kit.permissions import ReadOnly
@@ -19,6 +21,7 @@ from evals_app.admin.runs.run_belonging import (
 )
 from evals_app.admin.runs.run_head import scope_line, scripted_line, tested_line
 from evals_app.admin.runs.run_list import (
+    RunList,
     belonging_cell,
     cases_cell,
     cost_cell,
@@ -66,6 +69,17 @@ class RunAdmin(ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
         return with_followers(with_pass_rates(super().get_queryset(request)))
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return RunList
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        page = super().changelist_view(request, extra_context)
+        if request.headers.get("HX-Trigger") == "live-rows" and isinstance(page, TemplateResponse):
+            page.template_name = "admin/evals_app/runs/live_rows.html"
+        return page
 
     # The page
 

@@ -1,17 +1,20 @@
-"""Which runs the list shows: without those that belong to another run, which are a click away below it."""
+"""Which runs the list shows, and those that belong to another one, which it shows below it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Window
+from django.db.models.functions import Coalesce, RowNumber
 from django.http import HttpRequest
 
 from evals_app.admin.kit.presentation import plural
 from evals_app.models import Run, Settlement
+from evals_app.runs.reading.suite_verdict import with_pass_rates
 from fixtures_app.editing.counting import count_of
 
 ALL = "all"
+MAX_BELOW = 4  # runs that a list shows below the run that they belong to
 _FOLLOWS = Q(rerun_of__isnull=False) | Q(grades_of__isnull=False) | Q(settlement__isnull=False)
 _OF_ANOTHER_MODEL = Q(group__isnull=False, is_whole=False)
 
@@ -34,7 +37,9 @@ class BelongingFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if number := self._number():
             return queryset.filter(_belonging_to(int(number)))
-        return queryset if self.value() == ALL else queryset.exclude(_belongs())
+        # What people do with ticked runs may be about those that the list shows below others.
+        is_whole = self.value() == ALL or request.method == "POST"
+        return queryset if is_whole else queryset.exclude(_belongs())
 
     def _number(self) -> str:
         text = str(self.value() or "")
@@ -57,6 +62,21 @@ def _belonging_to(pk: int) -> Q:
     if run is None or run["group"] is None:
         return follows
     return follows | (_OF_ANOTHER_MODEL & Q(**run) & ~Q(pk=pk))
+
+
+def runs_below(runs: Sequence[Run]) -> dict[int, list[Any]]:
+    """Return the newest retests, re-runs and gradings again of runs, in one query."""
+    keys = [run.pk for run in runs]
+    parent = Coalesce("settlement__head", "grades_of", "rerun_of")
+    newest = Window(RowNumber(), partition_by=F("parent"), order_by=F("pk").desc())
+    follow = Q(settlement__head__in=keys) | Q(grades_of__in=keys) | Q(rerun_of__in=keys)
+    rows = Run.objects.filter(follow).annotate(parent=parent, back=newest)
+    loaded = with_followers(with_pass_rates(rows.filter(back__lte=MAX_BELOW)))
+    below: dict[int, list[Any]] = {}
+    rows_with_parents: QuerySet[Any] = loaded.select_related("suite").order_by("-pk")
+    for run in rows_with_parents:
+        below.setdefault(run.parent, []).append(run)
+    return below
 
 
 def with_followers(runs: QuerySet[Run]) -> QuerySet[Run]:

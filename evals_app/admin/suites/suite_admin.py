@@ -32,6 +32,7 @@ from evals_app.admin.suites.suite_form import GATES, SuiteForm
 from evals_app.admin.suites.suite_list import (
     SuiteList,
     SuiteTagFilter,
+    last_cell,
     passed_cell,
     suite_cell,
     verdict_cell,
@@ -78,7 +79,7 @@ class SuiteAdmin(Archiving, Deleting, Duplicating, ChecksEditor):
 
     form = SuiteForm
     inlines = [DefaultCheckInline]
-    list_display = [suite_cell, verdict_cell, passed_cell, "show_tags", "updated_at"]
+    list_display = [suite_cell, verdict_cell, last_cell, passed_cell, "show_tags", "updated_at"]
     list_select_related = ["agent"]
     list_filter = ["agent", SuiteTagFilter, ArchivedFilter]
     search_fields = ["name", "slug", "description", "tags", "agent__name"]

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.views import ChangeList
 
+from evals_app.admin.history.last_results import last_results, result_dots
 from evals_app.admin.history.suite_verdict import standing_text
 from evals_app.admin.kit.cells import bar_of_cases, two_lines
 from evals_app.admin.kit.presentation import plural
@@ -20,7 +21,7 @@ from evals_app.runs.reading.suite_verdict import standings
 
 
 class SuiteList(ChangeList):
-    """A page of the list, with the verdicts of its suites."""
+    """A page of the list, with the verdicts and last results of its suites."""
 
     result_list: Any
 
@@ -28,8 +29,10 @@ class SuiteList(ChangeList):
         super().get_results(request)
         self.result_list = list(self.result_list)
         has_run_links = request.user.has_perm("evals_app.view_run")
+        last = last_results(self.result_list, "suite")
         for suite, standing in zip(self.result_list, standings(self.result_list), strict=True):
             suite.standing, suite.has_run_links = standing, has_run_links
+            suite.last_runs = last.get(suite.pk, ())
 
     def url_for_result(self, result: Any) -> str:
         return reverse("admin:evals_app_suite_cases", args=[result.pk])
@@ -63,6 +66,12 @@ def suite_cell(suite: Any) -> SafeString:
 def verdict_cell(suite: Any) -> SafeString:
     """Return the verdict of the last whole run."""
     return standing_text(suite.standing, has_links=suite.has_run_links)
+
+
+@display(description="Last five")
+def last_cell(suite: Any) -> SafeString | str:
+    """Return how the last whole runs ended."""
+    return result_dots(suite.last_runs)
 
 
 @display(description="Cases passed")

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
@@ -59,7 +60,9 @@ def test_the_list_says_what_runs_covered(admin_client: Client) -> None:
     assert "1 of 38 cases" in admin_client.get(LIST).content.decode()
 
 
-def test_what_belongs_to_a_run_is_a_click_below_it(admin_client: Client) -> None:
+def test_what_belongs_to_a_run_is_below_it_and_more_of_it_a_click_away(
+    admin_client: Client,
+) -> None:
     group, suite = uuid4(), make_suite()
     first = make_run(["failed"], suite=suite, group=group)
     counts = {"compared": 1, "few": 0, "hopeless": 0, "suspects": 1}
@@ -78,11 +81,54 @@ def test_what_belongs_to_a_run_is_a_click_below_it(admin_client: Client) -> None
         response = admin_client.get(LIST + query)
         return [run.pk for run in response.context["cl"].result_list], response.content.decode()
 
-    assert listed()[0] == [first.pk]
-    assert f'href="?which={first.pk}">1 retest, 1 re-run, 1 grading again</a>' in listed()[1]
-    assert set(listed(f"?which={first.pk}")[0]) == {run.pk for run in below}
+    *followers, beside = (run.pk for run in below)
+    assert listed()[0] == [first.pk, *sorted(followers, reverse=True)]
+    assert f"?which={first.pk}" not in listed()[1]
+    assert set(listed(f"?which={first.pk}")[0]) == {*followers, beside}
     assert len(listed("?which=all")[0]) == 5
     assert listed("?which=%C2%B2")[0] == [first.pk]
+
+    newer = [make_run(["failed"], suite=suite, rerun_of=first).pk for _ in range(3)]
+    assert listed()[0] == [first.pk, *sorted([*newer, followers[-1]], reverse=True)]
+    assert f'href="?which={first.pk}">1 retest, 4 re-runs, 1 grading again</a>' in listed()[1]
+
+
+def test_runs_below_others_can_be_ticked_too(admin_client: Client) -> None:
+    first = make_run(["failed"])
+    again = make_run(["passed"], rerun_of=first)
+    ticked = {"action": "compare_chosen", "_selected_action": [first.pk, again.pk]}
+
+    answer = admin_client.post(LIST, ticked)
+
+    assert f"run={first.pk}&run={again.pk}" in answer["Location"]
+
+
+def test_runs_are_listed_by_day_with_the_time_alone(admin_client: Client) -> None:
+    now = timezone.now().replace(hour=12, minute=5)
+    for days in (400, 2, 1, 0, 0):
+        run = make_run(["passed"], started_at=now - timedelta(days=days))
+        Run.objects.filter(pk=run.pk).update(created_at=run.started_at)
+
+    text = admin_client.get(LIST).content.decode()
+
+    headings = re.findall(r'scope="rowgroup">([^<]*)<', text)
+    old, before = (now - timedelta(days=ago) for ago in (400, 2))
+    assert headings[:2] == ["Today", "Yesterday"]
+    assert headings[2] in {f"{before:%-d %B}", f"{before:%-d %B %Y}"}
+    assert headings[3] == f"{old:%-d %B %Y}"
+    assert text.count(">12:05</time>") == 5
+
+
+def test_rows_of_open_runs_change_without_a_new_page(admin_client: Client) -> None:
+    run = make_run(["running"])
+    live = admin_client.get(LIST, headers={"HX-Trigger": "live-rows"}).content.decode()
+
+    assert f'hx-select-oob="#row-{run.pk},#live-rows"' in admin_client.get(LIST).content.decode()
+    assert f'id="row-{run.pk}"' in live
+    assert "<body" not in live
+
+    Run.objects.update(status="finished", verdict="passed")
+    assert "hx-select-oob" not in admin_client.get(LIST).content.decode()
 
 
 @pytest.mark.parametrize(
