@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.messages import GOLDEN, ROOT, messages_of, sources, written
 CODE = ("evals_app", "evalsite", "fixtures_app")
 PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").glob("*.md"))]
 HISTORY = {"CHANGELOG.md"}  # what a release said stays
+FOR_ENGINEERS = {"ARCHITECTURE.md", "CONTRIBUTING.md"}  # they name classes
 # What judges read is versioned: a new wording of it is a new judge.
 PROMPTS = {"geval", "languages", "prompt", "transcript"}
 # "There is no run" and "is no longer" are plain English; "'a b' is no slug" is not.
@@ -19,7 +21,14 @@ EXCEPTIONS = {
     "is no": (r"(?<!there )(?<!that )", r"(?! longer| more)"),
     "are no": (r"(?<!there )", r"(?! longer| more)"),
     "Say": (r"(?-i:(?=S))", r"(?= (?:what|that|how|why|whether)\b)"),
+    # Folders, endings of files and keys with their values have these names.
+    **dict.fromkeys(
+        ("fixture", "fixtures", "execution", "executions"),
+        (r"(?<![*./-])", r"(?![/-]|\.\w|: \[)"),
+    ),
 }
+# What a table of retired words is about: everything, what people read, docstrings and comments.
+Table = Literal["", "In messages", "In docstrings"]
 # REST shows these docstrings to people, as descriptions of its schema.
 DESCRIPTIONS = ("evals_app/api/", "evals_app/reports/answers/")
 # Other strings are matched so that nothing in them is taken for a comment. A docstring begins its
@@ -34,12 +43,11 @@ _PROSE = re.compile(
 
 
 @cache
-def retired(*, in_code: bool = False) -> dict[re.Pattern[str], str]:
-    """Read the tables in CONTRIBUTING.md: what to write, by a pattern of each retired word."""
+def retired(table: Table = "") -> dict[re.Pattern[str], str]:
+    """Read a table in CONTRIBUTING.md: what to write, by a pattern of each retired word."""
     _, _, section = (ROOT / "CONTRIBUTING.md").read_text().partition("### Words we do not use")
-    for_all, _, for_code = section.partition("\n## ")[0].partition("\nIn docstrings")
-    table = for_code if in_code else for_all
-    rows = re.findall(r"(?m)^\| (.+?) \| (`.+`) \|$", table)
+    _, _, text = section.partition("\n## ")[0].partition(f"\n{table}")
+    rows = re.findall(r"(?m)^\| (.+?) \| (`.+`) \|$", text.partition("\nIn ")[0])
     return {
         _pattern(word): instead for instead, words in rows for word in re.findall(r"`(.+?)`", words)
     }
@@ -51,11 +59,16 @@ def _pattern(word: str) -> re.Pattern[str]:
     return re.compile(rf"(?i){before}\b{re.escape(word)}{edge}{after}")
 
 
-def retired_words(text: str, *, in_code: bool = False) -> Iterator[str]:
-    for pattern, instead in retired(in_code=in_code).items():
+def retired_words(text: str, table: Table = "") -> Iterator[str]:
+    for pattern, instead in retired(table).items():
         if match := pattern.search(text):
             around = text[max(match.start() - 80, 0) : match.end() + 80].strip()
             yield f"{match[0]!r} (write: {instead}) in: {around}"
+
+
+def words_of_code(text: str) -> Iterator[str]:
+    """Yield words of code where people read, except in code marks, addresses and what is filled in."""
+    yield from retired_words(re.sub(r"`[^`]*`|\{\w+\}|\]\(\S+\)", "", text), "In messages")
 
 
 def docstrings_and_comments(source: str) -> tuple[str, str]:
@@ -102,7 +115,7 @@ def test_the_messages_use_no_retired_word(messages: dict[Path, list[str]]) -> No
         for path in messages
         if path.stem not in PROMPTS or "judging" not in path.parts
         for message in messages[path]
-        for word in retired_words(message)
+        for word in (*retired_words(message), *words_of_code(message))
     ]
 
     assert problems == []
@@ -114,7 +127,10 @@ def test_docstrings_and_comments_use_no_retired_word() -> None:
         path = file.relative_to(ROOT).as_posix()
         docstrings, comments = docstrings_and_comments(file.read_text())
         ours = comments if path.startswith(DESCRIPTIONS) else docstrings + "\n" + comments
-        found = [*retired_words(docstrings + "\n" + comments), *retired_words(ours, in_code=True)]
+        found = [
+            *retired_words(docstrings + "\n" + comments),
+            *retired_words(ours, "In docstrings"),
+        ]
         problems += [f"{path}: {word}" for word in found]
 
     assert problems == []
@@ -148,6 +164,30 @@ def test_the_pages_use_no_retired_word(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name not in HISTORY | FOR_ENGINEERS], ids=str
+)
+def test_the_guide_uses_no_word_of_code(page: Path) -> None:
+    assert [word for line in prose_of(page) for word in words_of_code(line)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Choose a fixture.", 1),
+        ("Executions that failed", 1),
+        ("{number} of {total} executions", 1),
+        ("Fixture: shop", 1),
+        ("the key `fixtures`", 0),
+        ("[conversations](traces.md#executions)", 0),
+        ("write fixtures: [SLUG], or fixtures/shop.fixture.yaml", 0),
+        ("EVALS_EXECUTION_S, new_fixture and {execution}", 0),
+    ],
+)
+def test_words_of_code_are_noticed_outside_of_names(text: str, found: int) -> None:
+    assert len(list(words_of_code(text))) == found
+
+
+@pytest.mark.parametrize(
     "sentence",
     ["It was not held.", "Blank: none.", "'a b' is no slug.", "3 mistakes", "This stands twice."],
 )
@@ -156,8 +196,8 @@ def test_a_retired_word_is_noticed(sentence: str) -> None:
 
 
 def test_docstrings_say_what_is_returned() -> None:
-    assert list(retired_words("Say why it failed.", in_code=True))
-    assert list(retired_words("Cells say why a reply fails.", in_code=True)) == []
+    assert list(retired_words("Say why it failed.", "In docstrings"))
+    assert list(retired_words("Cells say why a reply fails.", "In docstrings")) == []
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class Settlements(ListEndpoint):
 
     @extend_schema(
         operation_id="settlements_start",
-        summary="Settle two runs",
+        summary="Retest two runs",
         description="Runs the cases again in which head is worse than base, 5 to 20 times in each"
         " version, until the difference is certain.",
         request=StartSettlement,

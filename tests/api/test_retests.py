@@ -90,7 +90,7 @@ def test_what_cannot_be_settled_is_refused() -> None:
     answer = post(ADDRESS, base=head.pk, head=base.pk)
 
     assert answer.status_code == 422
-    assert "nothing to settle" in answer.json()["detail"]
+    assert "nothing to retest" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("query", [{"base": "x"}, {"head": 2**70}, {"run": 1}])

@@ -28,7 +28,7 @@ admin.site.unregister(Group)
 _VERBS = {"view": "see", "add": "add", "change": "change", "delete": "delete"}
 # Rights that pages ask about though no page adds such a row.
 _IN_OTHER_WORDS = {
-    "add_run": "Start, cancel and settle runs",
+    "add_run": "Start, cancel and retest runs",
     "decide_release": "Decide what is shipped, and accept known failures",
 }
 

@@ -48,7 +48,7 @@ class Faithfulness(RagGrader):
     reply is not graded, which is an error of the judge.
 
     For a reply that is empty or claims nothing, the check is not applicable. If no other check can
-    decide, the execution is an error. If the search found nothing, any other reply scores 0. Without
+    decide, the conversation is an error. If the search found nothing, any other reply scores 0. Without
     a `threshold` the score only informs.
     """
 

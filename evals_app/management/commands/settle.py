@@ -52,7 +52,7 @@ class Command(RunsCommand):
         flag("--forecast", help="Print the price and start nothing.")
         flag("--yes", help="Start without asking.")
         group = parser.add_mutually_exclusive_group()
-        started = partial(group.add_argument, type=RUN_NUMBER, metavar="SETTLEMENT")
+        started = partial(group.add_argument, type=RUN_NUMBER, metavar="RETEST")
         started("--attach", help="Watch a retest that is running.")
         started("--cancel", help="Cancel a retest and exit.")
         flag("--ci", help="No colour, JSON on stdout, no questions.")

@@ -67,7 +67,7 @@ ROLES = (
     Role(
         "Runner",
         "Sees what a viewer sees. Starts and schedules runs, which may cost money, cancels and"
-        " settles them. Decides what is shipped.",
+        " retests them. Decides what is shipped.",
         (
             *_SEEING,
             *_rights("add", "evals_app.run"),

@@ -176,7 +176,7 @@ def _nothing_to_settle(plan: SettlementPlan) -> str:
         )
     differs = "differently" if plan.with_better else "less often"
     return (
-        f"There is nothing to settle: no case, and no check of one, passed {differs} in run {head} than"
+        f"There is nothing to retest: no case, and no check of one, passed {differs} in run {head} than"
         f" in run {base}."
     )
 

@@ -57,7 +57,7 @@ def start_settlement(
         with transaction.atomic():
             settlement.save()
     except IntegrityError as exc:
-        problem = f"Runs {plan.base.pk} and {plan.head.pk} are being settled already."
+        problem = f"Runs {plan.base.pk} and {plan.head.pk} are being retested already."
         raise CannotStartError(problem) from exc
     advance(settlement.pk)
     return Settlement.objects.get(pk=settlement.pk)

@@ -76,7 +76,7 @@ def test_the_price_follows_what_is_chosen(admin_client: Client) -> None:
     def price(**chosen: Any) -> str:
         return admin_client.get(address, {"base": base.pk, **chosen}).content.decode()
 
-    assert "nothing to settle" in price()
+    assert "nothing to retest" in price()
     assert "at most 40 conversations" in price(with_better="on")
     assert "Choose" in admin_client.get(address, {"base": "x"}).content.decode()
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_settled_is_named_in_the_dialog(admin_client: Client) -> 
 
     response = post(admin_client, url("start", again.pk), base=base.pk)
 
-    assert "nothing to settle" in str(response.context["form"].errors)
+    assert "nothing to retest" in str(response.context["form"].errors)
     lonely = admin_client.get(url("start", base.pk)).context["form"]
     assert "no earlier run" in lonely.price_sentence
 

@@ -79,7 +79,7 @@ def test_each_look_has_only_the_trials_and_cases_that_are_still_open(
 def test_what_got_better_is_settled_only_if_asked() -> None:
     head, base = two_runs()
 
-    with pytest.raises(CannotStartError, match="nothing to settle"):
+    with pytest.raises(CannotStartError, match="nothing to retest"):
         plan_settlement(base, head)
     assert findings(settled(base, head, with_better=True)) == {"case 2": "really_better"}
 
