@@ -26,7 +26,7 @@ from evals_app.admin.agents.agent_list import (
     tools_cell,
 )
 from evals_app.admin.agents.agent_parts import column_of, names_of
-from evals_app.admin.agents.agent_rules import RULE_ROWS, RuleRow
+from evals_app.admin.agents.agent_rules import RULE_ROWS, RuleRow, names_for_calls
 from evals_app.admin.agents.agent_tools import TOOL_ROWS, ToolRow
 from evals_app.admin.agents.copies import copy_agent
 from evals_app.admin.agents.developer_links import ASKING, developer_note
@@ -302,13 +302,14 @@ class AgentAdmin(Deleting, Duplicating, Editor):
     ]
 
     change_form_outer_before_template = "admin/evals_app/agents/suites.html"
+    change_form_outer_after_template = "admin/evals_app/checks/names.html"
     actions_detail = ["talk_to_it", "run_its_suites", "ready_by_topic", "duplicate"]
 
     has_copy_permission = requires("evals_app.add_agent", "evals_app.view_agent")
     make_copy = staticmethod(copy_agent)
 
     class Media:
-        js = ["evals_app/agents/agent_editor.js"]
+        js = ["evals_app/agents/agent_editor.js", "evals_app/checks/check_values.js"]
         css = {"all": ["evals_app/conversation/review.css"]}
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
@@ -364,6 +365,7 @@ class AgentAdmin(Deleting, Duplicating, Editor):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         agent = context.get("original")
+        context |= names_for_calls()
         if agent is not None:
             context["developer"] = developer_note(agent)
             context["may_ask_developer"] = request.user.has_perm(ASKING)

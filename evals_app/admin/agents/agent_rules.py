@@ -10,12 +10,15 @@ from typing import Any, ClassVar
 from django import forms
 
 from evals_app.admin.kit.item_rows import ItemRow, without_blanks
+from evals_app.admin.kit.lines import list_of
 from evals_app.admin.kit.value_lines import ValueLines
 from evals_app.engine.specs.agent_spec import ScriptedRule
+from evals_app.library.importing.parts import arguments_of, values_of
 from evals_app.reports.words.figures import count
 from fixtures_app.editing.inputs import NumberInput, Select, TextArea, TextInput
 from fixtures_app.editing.list_rows import ListRows, RowsLook
 from fixtures_app.ground.quoting import cut_middle
+from fixtures_app.tools import TOOLS
 
 ALWAYS, CONTAINS, ANY_OF, EXACTLY, PATTERN = "always", "contains", "any_of", "exactly", "pattern"
 MATCHES = (
@@ -51,10 +54,10 @@ class CallRow(ItemRow):
     tool = forms.CharField(
         label="Tool",
         strip=False,
-        widget=TextInput({"list": "agent-tools", "autocomplete": "off"}),
+        widget=TextInput({"list": list_of("tool"), "autocomplete": "off"}),
         error_messages={"required": "Name a tool of this agent, or remove this call."},
     )
-    args = ValueLines(label="Arguments", key_label="Argument")
+    args = ValueLines(label="Arguments", key_label="Argument", names="argument")
 
     @classmethod
     def split(cls, item: Any) -> dict[str, Any]:
@@ -182,6 +185,19 @@ class RuleRow(ItemRow):
         if any(name in self.errors for name in _ADVANCED):
             return True
         return any(self[name].value() not in (None, "", 0) for name in _ADVANCED)
+
+
+def names_for_calls() -> dict[str, Any]:
+    """Return what tool calls suggest: the arguments of tools of worlds.
+
+    The page adds its own tools: they may not be saved yet.
+    """
+    arguments = list_of("argument")
+    return {
+        "suggestions": {list_of("tool"): [], arguments: []},
+        "parts": {arguments: arguments_of(TOOLS)},
+        "values": {arguments: {name: values_of(tool.parameters) for name, tool in TOOLS.items()}},
+    }
 
 
 RULE_ROWS = RowsLook("admin/evals_app/agents/rule_row.html", "Add a rule", "ew-rule-drag")

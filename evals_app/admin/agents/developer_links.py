@@ -127,6 +127,8 @@ class DeveloperNote:
 
 def developer_note(agent: Agent) -> DeveloperNote | None:
     """Return what to say; None if no developer was asked."""
+    if not agent.is_waiting and agent.driver != "http":
+        return None
     of_agent = DeveloperLink.objects.filter(agent=agent).select_related("made_by", "agent")
     link = of_agent.first()
     if agent.is_waiting:

@@ -38,8 +38,8 @@ _MUST = LineColumn("must", "Comparison", kind="select", choices=MUSTS)
 class ValueLines(LinesField):
     """A mapping from names to plain values."""
 
-    def __init__(self, *, key_label: str, **kwargs: Any) -> None:
-        super().__init__([LineColumn("key", key_label), _VALUE, _KIND], **kwargs)
+    def __init__(self, *, key_label: str, names: str = "", **kwargs: Any) -> None:
+        super().__init__([LineColumn("key", key_label, names=names), _VALUE, _KIND], **kwargs)
         self.key_label = key_label
 
     def to_lines(self, value: Any) -> Iterable[Line]:

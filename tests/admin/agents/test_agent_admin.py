@@ -420,6 +420,14 @@ def test_a_rule_calls_tools_with_typed_arguments(admin_client: Client) -> None:
     assert call == "rules-0-calls-0"
 
 
+def test_rules_suggest_the_arguments_of_tools(admin_client: Client) -> None:
+    page: Any = admin_client.get(f"{LIST}add/?start=scripted")
+
+    assert page.context["parts"]["ew-argument"]["entity.get"] == {"id": "entity"}
+    for suggested in ("ew-tool", "ew-argument"):
+        assert f'<datalist id="{suggested}">' in page.content.decode()
+
+
 TOOL = {"source": "canned", "name": "orders.find"}
 CANNED_TOOL = {
     "name": "orders.find",

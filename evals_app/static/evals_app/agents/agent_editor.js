@@ -41,23 +41,35 @@
     row.querySelector("[data-match]")?.value === "always" &&
     !row.querySelector('[name$="-turn"]')?.value;
 
+  /** Rules below one for any message never answer. */
+  function showUnreached() {
+    const rules = [...document.querySelectorAll(".ew-rule-row:not(.ew-removed)")];
+    const last = rules.findIndex(staysLast);
+    rules.forEach((rule, at) => (rule.querySelector("[data-unreached]").hidden = last < 0 || at <= last));
+  }
+
   function showRows(root) {
     root.querySelectorAll("[data-source]").forEach(showSource);
     root.querySelectorAll("[data-match]").forEach(showWords);
   }
 
+  const ownTools = () =>
+    [...document.querySelectorAll("[data-tool-name]")].filter((input) => !input.closest(".ew-removed"));
+
   function offerTools() {
-    let list = document.getElementById("agent-tools");
-    if (!list) {
-      list = document.createElement("datalist");
-      list.id = "agent-tools";
-      document.body.append(list);
-    }
     const offered = [...document.querySelectorAll("[name=tools]")];
-    const own = [...document.querySelectorAll("[data-tool-name]")].filter((input) => !input.closest(".ew-removed"));
-    const names = [...own, ...offered].map((input) => input.value.trim()).filter(Boolean);
-    list.replaceChildren(
-      ...[...new Set(names)].map((name) => Object.assign(document.createElement("option"), { value: name })),
+    const names = [...ownTools(), ...offered].map((input) => input.value.trim()).filter(Boolean);
+    document.getElementById("ew-tool").replaceChildren(...[...new Set(names)].map((name) => new Option(name, name)));
+  }
+
+  /** The arguments of the page's own tools, with their types; see check_values.js. */
+  function ownArguments() {
+    const argumentsOf = (input) =>
+      [...input.closest("[data-row]").querySelectorAll('[name$="-parameters-key"]')]
+        .filter((key) => key.value.trim())
+        .map((key) => [key.value.trim(), key.parentElement.querySelector('[name$="-parameters-kind"]').value]);
+    return Object.fromEntries(
+      ownTools().map((input) => [input.value.trim(), Object.fromEntries(argumentsOf(input))]),
     );
   }
 
@@ -84,27 +96,32 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-insert]");
     if (button) insert(button);
+    setTimeout(showUnreached); // a row may be removed, or moved
   });
   document.addEventListener("focusin", (event) => {
-    if (event.target.matches('[list="agent-tools"]')) offerTools();
+    if (event.target.matches('[list="ew-tool"]')) offerTools();
     if (event.target.matches(FILLED_IN)) lastField = event.target;
   });
   document.addEventListener("change", (event) => {
     if (["id_driver", "id_protocol"].includes(event.target.id)) show();
     if (event.target.matches("[data-source]")) showSource(event.target);
     if (event.target.matches("[data-match]")) showWords(event.target);
-    if (event.target.matches('[list="agent-tools"]')) takeTool(event.target);
+    if (event.target.matches('[list="ew-tool"]')) takeTool(event.target);
+    showUnreached();
   });
   document.addEventListener("DOMContentLoaded", () => {
     if (!document.getElementById("id_driver")) return;
     window.evalwellRows.staysLast = staysLast;
+    window.evalwellOwnParts = { "ew-argument": ownArguments };
     show();
     showRows(document);
+    showUnreached();
     // A new agent may begin with a name. Its slug follows the name until someone edits the slug.
     document.getElementById("id_name").dispatchEvent(new Event("change"));
     // A row that is added later.
     new MutationObserver((changes) => {
       for (const change of changes) change.addedNodes.forEach((node) => node.querySelectorAll && showRows(node));
+      showUnreached();
     }).observe(document.getElementById("agent_form"), { childList: true, subtree: true });
   });
 })();

@@ -1,4 +1,4 @@
-/* Conditions of checks: the names that belong to the tool or type of the same row are suggested, and
+/* Conditions of checks, and calls of tools: the names that belong to the tool or type of the same row are suggested, and
    the kind of a value follows from its schema, or else from what is typed, until a person chooses. */
 (() => {
   "use strict";
@@ -25,8 +25,9 @@
   /** Return what is known of the parts that an input may name: those of its tool or type, or of all. */
   function known(input, id) {
     const list = input.getAttribute("list");
-    const owners = ownersOf(list, id);
-    const around = input.closest(".ew-block") ?? input.closest("[data-options]");
+    const onPage = id === "ew-parts" ? window.evalwellOwnParts?.[list]?.() : {};
+    const owners = { ...ownersOf(list, id), ...onPage };
+    const around = input.closest(".ew-block") ?? input.closest("[data-options]") ?? input.closest("[data-row]");
     const owner = around?.querySelector(`[list="${OWNERS[list]}"]`)?.value.trim();
     return owners[owner] ?? Object.assign({}, ...Object.values(owners));
   }
@@ -63,7 +64,7 @@
     if (!kind || !value || "chosen" in kind.dataset || value.defaultValue) return;
     let next = KIND_OF[typeOf(key)] ?? (NUMBER.test(value.value) ? "number" : "text");
     if (next === "json" && must && must.value !== "equals") next = "text"; // a part of it
-    if (next === kind.value) return;
+    if (next === kind.value || ![...kind.options].some((option) => option.value === next)) return;
     kind.value = next;
     announce(`${kind.getAttribute("aria-label")}: ${kind.selectedOptions[0].text}`);
   }
