@@ -172,6 +172,7 @@ def samples_for(settings: Any) -> Samples:
     bodies = {
         "admin/evals_app/suite/<int:pk>/cases/": {"up": case.pk},
         "admin/evals_app/execution/<int:pk>/review/": {"word": "comment", "reason": "Hm."},
+        "admin/views/": {"list": "evals_app.suite", "name": "Mine", "query": "q=a"},
         "admin/evals_app/deleted/restore/": {"entry": deleted.pk},
     }
     return Samples(parts | urls, bodies)

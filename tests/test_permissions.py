@@ -165,6 +165,7 @@ PAGES: dict[str, Need] = {
         ),
         "POST": NOBODY,
     },
+    "admin/views/": {"GET": NOBODY, "POST": "view_suite|change_suite"},
     "admin/evals_app/deleted/restore/": {"GET": NOBODY, "POST": "delete_case"},
     "admin/evals_app/deleted/<int:deleted>/for-good/": "delete_case",
     **pages("evals_app", "suite"),

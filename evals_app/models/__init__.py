@@ -12,6 +12,7 @@ from evals_app.models.notices import Delivery, MailWish, Webhook
 from evals_app.models.people.developer_links import DeveloperLink
 from evals_app.models.people.password_links import PasswordLink
 from evals_app.models.people.profiles import Profile
+from evals_app.models.people.saved_views import SavedView
 from evals_app.models.people.tokens import ApiToken
 from evals_app.models.run_records.executions import (
     CaseResult,

@@ -155,6 +155,8 @@ def fill_other_tables() -> None:
     delete_case(case, by=ann)
     models.BulkEdit.objects.create(suite=suite, what="Disabled 1 case.", changed=[])
     author = {"by": ann, "by_name": "ann"}
+    models.SavedView.objects.create(person=ann, list="evals_app.run", name="Mine", query="q=ann")
+    models.DeveloperLink.make(suite.agent, by=ann)
     models.ShipDecision.objects.create(
         suite=suite, run=run, run_number=run.pk, shipped=False, answered="No.", **author
     )

@@ -42,6 +42,7 @@ from evals_app.admin.kit.model_choices import ModelInput
 from evals_app.admin.kit.pages import page_context
 from evals_app.admin.kit.permissions import requires
 from evals_app.admin.kit.spec_form import SpecForm, explain_errors, field_of
+from evals_app.admin.people.saved_views import WithViews
 from evals_app.admin.starting.run_suites import RUNNING_SUITES, run_suites_url
 from evals_app.engine.basics.template import statements, without_foreign
 from evals_app.engine.specs.agent_spec import (
@@ -225,7 +226,7 @@ def _readonly_value(agent: Agent, name: str) -> SafeString:
 
 
 @admin.register(Agent)
-class AgentAdmin(Deleting, Duplicating, Editor):
+class AgentAdmin(WithViews, Deleting, Duplicating, Editor):
     """Agents: what is tested."""
 
     form = AgentForm

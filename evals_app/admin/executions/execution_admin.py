@@ -21,6 +21,7 @@ from evals_app.admin.kit.presentation import (
     headline,
     people_badge,
 )
+from evals_app.admin.people.saved_views import WithViews
 from evals_app.admin.runs.run_admin import SuiteFilter, run_name
 from evals_app.models import Case, Execution
 from evals_app.reports.words.figures import duration, score_text, token_sum
@@ -64,7 +65,7 @@ class RunSuiteFilter(SuiteFilter):
 
 
 @admin.register(Execution)
-class ExecutionAdmin(ReadOnly):
+class ExecutionAdmin(WithViews, ReadOnly):
     """Executions: written by workers, read here."""
 
     list_display = ("conversation", "run_shown", "when_ended")

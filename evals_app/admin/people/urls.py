@@ -1,4 +1,4 @@
-"""Addresses of what people change about themselves, and of the links that set a password."""
+"""Addresses of what people change about themselves and keep, and of the links that set a password."""
 
 from django.contrib import admin
 from django.urls import path
@@ -6,11 +6,13 @@ from django.urls import path
 from evals_app.admin.people.invitations import SetPassword
 from evals_app.admin.people.mail_wishes import mail_about_own_runs
 from evals_app.admin.people.profile import choose_time_zone, profile
+from evals_app.admin.people.saved_views import keep_view
 
 _signed_in = admin.site.admin_view
 urlpatterns = [
     path("profile/", _signed_in(profile), name="profile"),
     path("profile/email/", _signed_in(mail_about_own_runs), name="profile_email"),
     path("profile/time-zone/", _signed_in(choose_time_zone), name="choose_time_zone"),
+    path("views/", _signed_in(keep_view), name="keep_view"),
     path("invitation/<uidb64>/<token>/", SetPassword.as_view(), name="set_password"),
 ]

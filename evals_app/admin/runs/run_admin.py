@@ -15,6 +15,7 @@ from unfold.views import ChangeList
 
 from evals_app.admin.comparing.views import compare_chosen, tabulate_chosen
 from evals_app.admin.kit.permissions import ReadOnly
+from evals_app.admin.people.saved_views import WithViews
 from evals_app.admin.runs.run_belonging import (
     BelongingFilter,
     with_followers,
@@ -55,7 +56,7 @@ class SuiteFilter(admin.SimpleListFilter):
 
 
 @admin.register(Run)
-class RunAdmin(ReadOnly):
+class RunAdmin(WithViews, ReadOnly):
     """Runs: started elsewhere, watched and read here."""
 
     list_display = (run_cell, verdict_cell, cases_cell, cost_cell, belonging_cell, started_cell)

@@ -21,6 +21,7 @@ from evals_app.admin.comparing.side_by_side import read_number
 from evals_app.admin.executions.execution_pages import CAME_FROM, result_after_edit
 from evals_app.admin.history.case_history import history_url
 from evals_app.admin.kit.permissions import refused_upload, requires
+from evals_app.admin.people.saved_views import WithViews
 from evals_app.admin.regrading.regrade_dialog import offer_to_try, try_context
 from evals_app.admin.starting.run_dialog import leave_dialog, result_url, try_start
 from evals_app.admin.suites.archiving import ArchivedSuiteFilter
@@ -39,7 +40,7 @@ from fixtures_app.editing.rows import prefill, read_position
 
 
 @admin.register(Case)
-class CaseAdmin(Deleting, Duplicating, ChecksEditor):
+class CaseAdmin(WithViews, Deleting, Duplicating, ChecksEditor):
     """Cases: one conversation each."""
 
     form = CaseForm

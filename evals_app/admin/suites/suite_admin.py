@@ -19,6 +19,7 @@ from evals_app.admin.bin.deleting import Deleting
 from evals_app.admin.checks.check_rows import ChecksEditor, DefaultCheckInline
 from evals_app.admin.importing.exporting import VIEWING_EVERYTHING, sees_providers, send
 from evals_app.admin.kit.permissions import requires
+from evals_app.admin.people.saved_views import WithViews
 from evals_app.admin.regrading.regrade_dialog import offer_to_try
 from evals_app.admin.starting.run_dialog import (
     RunForm,
@@ -74,7 +75,7 @@ def _exports(
 
 
 @admin.register(Suite)
-class SuiteAdmin(Archiving, Deleting, Duplicating, ChecksEditor):
+class SuiteAdmin(WithViews, Archiving, Deleting, Duplicating, ChecksEditor):
     """Suites: cases for one agent, with defaults."""
 
     form = SuiteForm

@@ -72,9 +72,9 @@ def test_pages_show_times_in_the_time_zone_of_the_reader(
     Profile.objects.create(user=admin_user, time_zone="Asia/Kolkata")
 
     assert "22 Nov 2026, 18:03<" in before
-    for address in (page, "/admin/evals_app/run/"):
+    for address, time in ((page, "22 Nov 2026, 23:33<"), ("/admin/evals_app/run/", ">23:33<")):
         shown = admin_client.get(address).content.decode()
-        assert "22 Nov 2026, 23:33<" in shown
+        assert time in shown
         assert "UTC+5:30, Asia/Kolkata" in shown
 
 
