@@ -59,7 +59,7 @@ def test_all_cases_with_the_own_agent_and_model_are_whole(options: dict[str, Any
         pytest.param({"tags": ["smoke"], "trials": 4}, "1 of 3 cases", id="one case by tag"),
         pytest.param({"names": ["case 1", "case 2"]}, "2 of 3 cases", id="exact names"),
         pytest.param({"is_tryout": True}, "try", id="try"),
-        ({"model": "free/large"}, "with model free/large instead of free/small"),
+        ({"model": "free/large"}, "with the model free/large instead of free/small"),
     ],
 )
 def test_a_part_is_not_whole(options: dict[str, Any], covers: str) -> None:
@@ -73,7 +73,7 @@ def test_another_agent_is_not_the_whole_suite() -> None:
 
     run = started(suite, agent=Agent.objects.get(slug="other"))
 
-    assert (run.is_whole, run.covers) == (False, "with agent other instead of own")
+    assert (run.is_whole, run.covers) == (False, "with the agent Echo instead of the suite's own")
     assert started(suite, agent=suite.agent).is_whole
 
 

@@ -191,7 +191,7 @@ def _turn_facts(record: TurnRecord) -> tuple[str, ...]:
     if record.cost_usd != 0:
         facts.append(f"cost {usd_text(record.cost_usd)}")
     if record.waited_ms:
-        facts.append(f"waited {duration(record.waited_ms)} for the provider")
+        facts.append(f"waited {duration(record.waited_ms)} for its turn at the provider")
     if record.model:
         facts.append(record.model)
     return (*facts, *record.notes)

@@ -48,8 +48,7 @@ class RegradeForm(forms.Form):
         required=False,
         max_length=300,
         widget=JudgeInput(),
-        help_text="As provider/model. Leave blank for the usual one. Checks that name their judge keep"
-        " it.",
+        help_text="Leave blank for the usual judge. Checks that name their own judge keep it.",
     )
     trials = forms.IntegerField(
         label="How often",

@@ -261,7 +261,7 @@ def _badge(task: ReviewTask, reached: TaskProgress) -> SafeString:
     if task.closed_at is not None:
         return badge("finished", word="Closed")
     is_done = bool(reached.people) and all(row.done == reached.total for row in reached.people)
-    return badge("finished", word="All checked") if is_done else badge("queued", word="To check")
+    return badge("finished", word="All checked") if is_done else badge("queued", word="Open")
 
 
 def _result(task: ReviewTask, user: User) -> dict[str, object]:

@@ -93,7 +93,7 @@ class ScheduleForm(VersionedForm):
             "cron": f"Only for “{Schedule.Frequency.CRON.label}”. {_ABOUT['cron']}",
             "name": "Leave blank to name it after its time.",
             "agent": "Leave blank to test each suite's own agent.",
-            "model": "Written as provider/model. Leave blank to use the agent's own.",
+            "model": "Leave blank to use the agent's own.",
         }
         widgets = {"model": ModelInput()}
 

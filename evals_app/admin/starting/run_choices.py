@@ -75,7 +75,7 @@ class RunChoices(forms.Form):
     models = TagsField(
         label="Other models",
         widget=ModelsWidget(),
-        help_text="As provider/model. Leave blank for the agent's own. With several, each gets a run.",
+        help_text="Leave blank for the agent's own model. With several, each gets a run.",
     )
     cases = TagsField(
         label="Filter by case name",

@@ -171,9 +171,7 @@ class AgentSpec(Spec):
     needed: ClassVar[tuple[str, str]]  # the key without which it cannot work, and what that is
     protocols: ClassVar[Mapping[str, Protocol]] = {}  # without which keys have no effect
 
-    agent: Name = Field(
-        title="Name", description="Shown to people, and as {{agentName}} in prompts."
-    )
+    agent: Name = Field(title="Name", description="Prompts can use it as {{agentName}}.")
     slug: Slug = Field(title="Slug", description="Its name in files, suites and commands.")
     description: str = Field(default="", title="Description", description="For people only.")
     driver: Driver = Field(

@@ -160,7 +160,7 @@ class ModelSpec(Spec):
         le=2,
     )
     max_tokens: int | None = Field(
-        default=None, title="Max tokens", description="Limit of one answer of this model.", ge=1
+        default=None, title="Max tokens", description="The most tokens in one answer.", ge=1
     )
     top_p: float | None = Field(
         default=None, title="Top p", description="Sent only to models that accept it.", ge=0, le=1
@@ -289,7 +289,7 @@ MaxTokensParameter = Literal["max_tokens", "max_completion_tokens"]
 class ProviderSpec(Spec):
     """A way to reach models. The key itself stays in an environment variable."""
 
-    provider: Name = Field(title="Name", description="Shown to people.")
+    provider: Name = Field(title="Name", description="For example, OpenAI.")
     slug: Slug = Field(title="Slug", description="Models are named by it: slug/model.")
     kind: ProviderKind = Field(
         title="Kind",

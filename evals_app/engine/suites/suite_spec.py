@@ -196,7 +196,7 @@ class PlacedCheck(NamedTuple):
 class SuiteSpec(Spec):
     """Cases for one agent, with defaults."""
 
-    suite: Name = Field(title="Name", description="Shown to people.")
+    suite: Name = Field(title="Name", description="For example, Refunds.")
     slug: Slug = Field(
         title="Slug",
         description="Its name in files, on the command line and in REST. Past runs keep the old one.",

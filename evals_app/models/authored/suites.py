@@ -366,8 +366,8 @@ class Turn(models.Model):
 
     class Checks(models.TextChoices):
         SUITE = "suite", "The suite's checks"
-        OWN = "own", "Own checks only"
-        BOTH = "both", "The suite's checks and own checks"
+        OWN = "own", "Only this turn's checks"
+        BOTH = "both", "The suite's checks and this turn's"
 
     case = models.ForeignKey(Case, models.CASCADE, related_name="turns")
     position = models.PositiveIntegerField(default=0)
@@ -387,7 +387,7 @@ class Turn(models.Model):
 
     def to_mapping(self) -> dict[str, Any]:
         own = [check.to_mapping() for check in self.assertions.all()]
-        # "The suite's checks and own checks" without own ones are just the suite's.
+        # Both, without checks of the turn, are just the suite's.
         takes_suites = self.checks == self.Checks.SUITE or (
             self.checks == self.Checks.BOTH and not own
         )

@@ -64,7 +64,7 @@ class YardstickRow(Answer):
     )
     agreement: RateAnswer = Field(description="The same verdict.")
     commoner: RateAnswer = Field(
-        description="What a judge would reach that always gives the commoner verdict of people."
+        description="What a judge would reach that always gives the verdict that people give more often."
     )
 
 

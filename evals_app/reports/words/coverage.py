@@ -1,4 +1,4 @@
-"""What a run covered of its suite, in words: `1 of 38 cases, with agent edge instead of shop`."""
+"""What a run covered of its suite, in words: `1 of 38 cases, with the agent Edge instead of the suite's own`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 COVERAGE_COLUMNS = (
     *("is_whole", "is_tryout", "rerun_of_id", "grades_of_id", "settlement_id"),
     *("case_count", "suite_case_count", "from_file"),
-    *("agent_slug", "suite_agent_slug", "model", "replaced_model"),
+    *("agent_name", "agent_slug", "suite_agent_slug", "model", "replaced_model"),
 )
 
 
@@ -29,7 +29,7 @@ def coverage(run: Mapping[str, Any]) -> str:
     if covered is not None and in_suite is not None and covered < in_suite:
         parts.append(f"{covered:,} of {in_suite:,} cases")
     if run["suite_agent_slug"] not in {"", run["agent_slug"]}:
-        parts.append(f"with agent {run['agent_slug']} instead of {run['suite_agent_slug']}")
+        parts.append(f"with the agent {run['agent_name']} instead of the suite's own")
     if run["replaced_model"]:
-        parts.append(f"with model {run['model']} instead of {run['replaced_model']}")
+        parts.append(f"with the model {run['model']} instead of {run['replaced_model']}")
     return ", ".join(parts) or "not the whole suite"

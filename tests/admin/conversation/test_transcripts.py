@@ -190,7 +190,7 @@ def test_a_turn_shows_time_tokens_waiting_and_retries() -> None:
         "14 prompt + 5 response tokens",
         "4 of them read from the cache",
         "cost $0.000123",
-        "waited 2.0 s for the provider",
+        "waited 2.0 s for its turn at the provider",
         "claude-haiku-5-5",
         "The answer was cut.",
     ]

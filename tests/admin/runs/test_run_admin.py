@@ -231,7 +231,6 @@ def test_the_page_shows_what_was_frozen(admin_client: Client) -> None:
     assert "Shop data" in text
     assert "scripted/mild" in text
     assert "A judge is scripted" in text
-    assert snapshot.sha256[:12] in text
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ def a_part(**changes: Any) -> dict[str, Any]:
         "settlement_id": None,
         "case_count": 38,
         "suite_case_count": 38,
+        "agent_name": "Edge",
         "agent_slug": "shop",
         "suite_agent_slug": "shop",
         "model": "acme/small",
@@ -26,8 +27,8 @@ def a_part(**changes: Any) -> dict[str, Any]:
     ("changes", "words"),
     [
         ({"case_count": 1}, "1 of 38 cases"),
-        ({"agent_slug": "edge"}, "with agent edge instead of shop"),
-        ({"replaced_model": "acme/large"}, "with model acme/small instead of acme/large"),
+        ({"agent_slug": "edge"}, "with the agent Edge instead of the suite's own"),
+        ({"replaced_model": "acme/large"}, "with the model acme/small instead of acme/large"),
         ({"from_file": "run 3 of a.json", "is_tryout": True}, "read from a file"),
         ({"rerun_of_id": 75}, "re-run of run 75"),
         ({"rerun_of_id": 75, "settlement_id": 4}, "re-run of run 75 for retest 4"),
@@ -38,7 +39,10 @@ def a_part(**changes: Any) -> dict[str, Any]:
             {"rerun_of_id": 75, "is_tryout": True, "case_count": 1},
             "re-run of run 75, 1 of 38 cases",
         ),
-        ({"case_count": 2, "agent_slug": "edge"}, "2 of 38 cases, with agent edge instead of shop"),
+        (
+            {"case_count": 2, "agent_slug": "edge"},
+            "2 of 38 cases, with the agent Edge instead of the suite's own",
+        ),
         # Nobody knows why.
         (
             {"case_count": None, "suite_case_count": None, "suite_agent_slug": ""},
