@@ -33,8 +33,7 @@ def test_a_suite_runs_with_two_models(
     dialog.get_by_text("Options", exact=True).click()
     dialog.get_by_label("Other models").fill("anthropic/claude-haiku-5-5")
     dialog.get_by_label("Another model").first.fill("anthropic/claude-sonnet-5")
-    expect(dialog.get_by_text("4 conversations")).to_be_visible()
-    dialog.get_by_role("button", name="Run", exact=True).click()
+    dialog.get_by_role("button", name="Run 4 conversations").click()
 
     page.wait_for_url("**/run/models/?group=*")
     table = page.locator("#models-table")
@@ -78,10 +77,9 @@ def test_several_suites_run_from_the_list_and_skip_what_is_not_needed(visit: Vis
     page = visit("evals_app_suite_changelist")
 
     page.get_by_role("link", name="Run suites").click()
-    expect(page.get_by_text("6 conversations")).to_be_visible()
+    expect(page.get_by_role("button", name="Run 6 conversations")).to_be_visible()
     page.get_by_label("Third suite").uncheck()
-    expect(page.get_by_text("5 conversations")).to_be_visible()
-    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("button", name="Run 5 conversations").click()
 
     expect(page.get_by_text("2 runs started.")).to_be_visible()
     elsewhere(work)

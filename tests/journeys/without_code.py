@@ -182,7 +182,7 @@ def ask_to_run(page: Page) -> None:
 
 
 def run_the_suite(page: Page) -> None:
-    page.get_by_role("dialog").get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Run").click()
     page.wait_for_url("**/evals_app/run/*/change/")
 
 

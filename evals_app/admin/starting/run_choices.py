@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
+from django.db.models import Subquery
 from django.forms import BoundField
 from django.http import HttpRequest
 from unfold.widgets import (
@@ -21,7 +22,7 @@ from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.lines import OFFERS_TAGS, TagsField
 from evals_app.admin.kit.model_choices import known_models
 from evals_app.admin.kit.presentation import agent_label
-from evals_app.models import Agent
+from evals_app.models import Agent, Case, CaseResult, Run
 from evals_app.models.fields.money import PLACES
 from evals_app.runs.starting.select import Variant
 
@@ -151,3 +152,34 @@ class RunChoices(forms.Form):
         if "max_cost_usd" in self.errors:
             return "Cost ceiling: enter a number above 0, for example 2.50."
         return " ".join(str(message) for messages in self.errors.values() for message in messages)
+
+
+class SuiteRunChoices(RunChoices):
+    """The choices for one suite, which may also run only what failed last time."""
+
+    failed = forms.BooleanField(required=False, widget=UnfoldBooleanWidget())
+
+    def offer(self, request: HttpRequest, suite: int | None = None) -> None:
+        super().offer(request)
+        self.failed_names = failed_last_time(suite)
+        if not self.failed_names:
+            del self.fields["failed"]
+            return
+        number = len(self.failed_names)
+        self.fields["failed"].label = (
+            f"Run only the {number} that failed last time"
+            if number > 1
+            else "Run only the one that failed last time"
+        )
+
+    def how(self) -> dict[str, Any]:
+        names = self.failed_names if self.cleaned_data.get("failed") else []
+        return super().how() | {"names": names}
+
+
+def failed_last_time(suite: int | None) -> list[str]:
+    """Return the cases of a suite that failed in its last whole run, as far as they can run now."""
+    last = Run.objects.suite_verdicts().filter(suite=suite).order_by("-pk").values("pk")[:1]
+    failed = CaseResult.objects.filter(run=Subquery(last), failed__gt=0)
+    cases = Case.objects.filter(suite=suite, enabled=True, name__in=failed.values("name"))
+    return list(cases.order_by("position", "pk").values_list("name", flat=True))

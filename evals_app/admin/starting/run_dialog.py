@@ -10,15 +10,16 @@ from django.forms import BoundField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.text import get_text_list as text_list
 from unfold.forms import BaseDialogForm
 
 from evals_app.admin.kit.model_choices import judge_link
-from evals_app.admin.starting.run_choices import RunChoices
+from evals_app.admin.starting.run_choices import RunChoices, SuiteRunChoices
 from evals_app.models import Run, Suite
 from evals_app.models.people.roles import people_with
-from evals_app.reports.answers.forecasts import NO_CASE, figures, notes
+from evals_app.reports.answers.forecasts import NO_CASE, figures, notes, run_label
 from evals_app.runs.ground.rights import RUNNING, SETTING_UP
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.reading.model_comparison import Wanted
@@ -30,7 +31,11 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
-class RunForm(BaseDialogForm, RunChoices):
+# What the button says; the answer about the size of the runs replaces it.
+RUN_LABEL = format_html('<span id="{}">{}</span>', "run-label", "Run")
+
+
+class RunForm(BaseDialogForm, SuiteRunChoices):
     """The dialog that starts runs of one suite: what it takes comes first, the choices are folded."""
 
     form_before_template = "admin/evals_app/starting/run_size.html"
@@ -39,7 +44,7 @@ class RunForm(BaseDialogForm, RunChoices):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # The page behind the dialog has fields of the same names.
         super().__init__(*args, **kwargs | {"auto_id": "run_%s"})
-        self.offer(self.request)
+        self.offer(self.request, int(self.object_id) if self.object_id else None)
 
     def __iter__(self) -> Iterator[BoundField]:
         """Yield what the dialog shows by itself; the choices are in the template after it."""
@@ -78,6 +83,7 @@ def size_answer(
     left = month_left(by)
     more = notes(forecasts, max_cost_usd=how["max_cost_usd"], month_left_usd=left)
     context = {
+        "run_label": run_label(forecasts),
         "figures": figures(forecasts, month_left_usd=left),
         "notes": [*more, skipped] if skipped else more,
     }

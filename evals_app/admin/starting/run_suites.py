@@ -15,8 +15,9 @@ from django.views.decorators.http import require_GET
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.pages import page_context
 from evals_app.admin.kit.presentation import plural
-from evals_app.admin.starting.run_choices import RunChoices
+from evals_app.admin.starting.run_choices import RunChoices, SuiteRunChoices
 from evals_app.admin.starting.run_dialog import (
+    RUN_LABEL,
     problem_answer,
     runs_url,
     size_answer,
@@ -103,6 +104,7 @@ def run_suites(request: HttpRequest) -> HttpResponse:
     context = page_context(request, Suite) | {
         "title": "Add a model" if form["group"].value() else "Run suites",
         "form": form,
+        "run_label": RUN_LABEL,
         "size_url": reverse("admin:evals_app_suite_suites_size"),
     }
     return render(request, "admin/evals_app/starting/run_suites.html", context)
@@ -125,8 +127,8 @@ def suites_size(request: HttpRequest) -> HttpResponse:
 @permission_required(RUNNING, raise_exception=True)
 def run_size(request: HttpRequest, pk: int) -> HttpResponse:
     """Return how many conversations the dialog of a suite would start, and their price."""
-    form = RunChoices(request.GET)
-    form.offer(request)
+    form = SuiteRunChoices(request.GET)
+    form.offer(request, pk)
     return size_answer(request, [get_object_or_404(Suite, pk=pk)], form)
 
 

@@ -22,6 +22,7 @@ from evals_app.admin.kit.permissions import requires
 from evals_app.admin.people.saved_views import WithViews
 from evals_app.admin.regrading.regrade_dialog import offer_to_try
 from evals_app.admin.starting.run_dialog import (
+    RUN_LABEL,
     RunForm,
     leave_dialog,
     runs_url,
@@ -229,7 +230,7 @@ class SuiteAdmin(WithViews, Archiving, Deleting, Duplicating, ChecksEditor):
         dialog={
             "title": "Run this suite?",
             "description": "Runs the saved cases. Calls to models may cost money.",
-            "form_submit_text": "Run",
+            "form_submit_text": RUN_LABEL,
             "form_class": RunForm,
         },
     )

@@ -69,6 +69,11 @@ def all_in_words(
     return " ".join([*sentences, *more])
 
 
+def run_label(forecasts: Sequence[Forecast]) -> str:
+    """Return the words of the button that starts the runs: "Run 37 conversations"."""
+    return f"Run {count_text(_conversations(forecasts), 'conversation')}"
+
+
 def figures(
     forecasts: Sequence[Forecast], *, month_left_usd: Decimal | None = None
 ) -> list[RunFigure]:

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from evals_app.models import ModelPrice, Provider, Run, Suite
 from tests.authored import a_case, write_suite
+from tests.makers import make_run
 from tests.page_form import shown_text
 from tests.runs.suites import make_agent, make_suite
 
@@ -32,7 +33,9 @@ def suite(monkeypatch: pytest.MonkeyPatch) -> Suite:
 
 def sentence(client: Client, suite: Suite, **chosen: Any) -> str:
     url = reverse("admin:evals_app_suite_run_size", args=[suite.pk])
-    return shown_text(client.get(url, chosen))
+    shown, label, _ = shown_text(client.get(url, chosen)).rpartition(" Run")
+    assert label
+    return shown
 
 
 def start(client: Client, suite: Suite, **chosen: Any) -> Any:
@@ -46,6 +49,55 @@ def test_the_dialog_says_what_a_run_would_take(admin_client: Client, suite: Suit
     assert words.startswith("Conversations 4 Cost $0.00")
     assert "about 4 model calls Time " in words
     assert words.endswith("a guess from the text of the cases")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "label"),
+    [
+        ({}, "Run 2 conversations"),
+        ({"trials": "3"}, "Run 6 conversations"),
+        ({"cases": "case 2"}, "Run 1 conversation"),
+        ({"models": "local/a, local/b"}, "Run 4 conversations"),
+        ({"cases": "no such case"}, "Run"),
+        ({"trials": "0"}, "Run"),
+    ],
+)
+def test_the_button_says_how_many_conversations_it_starts(
+    admin_client: Client, suite: Suite, chosen: dict[str, str], label: str
+) -> None:
+    url = reverse("admin:evals_app_suite_run_size", args=[suite.pk])
+    answer = admin_client.get(url, chosen).content.decode()
+    dialog = admin_client.get(reverse("admin:evals_app_suite_run", args=[suite.pk]))
+
+    assert f'<span id="run-label" hx-swap-oob="true">{label}</span>' in answer
+    assert '<span id="run-label">Run</span>' in dialog.content.decode()
+
+
+def test_what_failed_last_time_can_run_alone(admin_client: Client) -> None:
+    suite = write_suite([a_case("Late"), a_case("Lost"), a_case("Off"), a_case("Fine")])
+    suite.cases.filter(name="Off").update(enabled=False)
+    make_run({"Late": ["passed"], "Lost": ["passed"], "Fine": ["failed"]}, suite=suite)
+    failed = {
+        "Late": ["failed", "passed"],
+        "Lost": ["failed"],
+        "Off": ["failed"],
+        "Gone": ["failed"],
+    }
+    make_run(failed | {"Fine": ["passed"]}, suite=suite)
+
+    dialog = shown_text(admin_client.get(reverse("admin:evals_app_suite_run", args=[suite.pk])))
+    start(admin_client, suite, failed="on")
+
+    assert "Run only the 2 that failed last time" in dialog
+    assert sentence(admin_client, suite, failed="on").startswith("Conversations 2 ")
+    executions = Run.objects.latest("pk").executions.order_by("position")
+    assert [*executions.values_list("case", flat=True)] == ["Late", "Lost"]
+
+
+def test_where_nothing_failed_nothing_is_offered(admin_client: Client, suite: Suite) -> None:
+    dialog = admin_client.get(reverse("admin:evals_app_suite_run", args=[suite.pk]))
+
+    assert 'name="failed"' not in dialog.content.decode()
 
 
 def test_a_script_costs_nothing(admin_client: Client) -> None:
