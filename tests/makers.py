@@ -81,7 +81,7 @@ def make_run(
 ) -> Run:
     """Write a run with executions in the given states: of cases "case 1", ... or by case and trial.
 
-    It is open while something is queued or running, and has ended otherwise. It is a whole run
+    It is open while something is queued or running, and has ended otherwise. It is a full run
     unless `changes`, which are columns, say otherwise: `is_tryout`, `rerun_of`, `case_count`.
     """
     if not isinstance(states, Mapping):

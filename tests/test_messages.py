@@ -21,6 +21,7 @@ EXCEPTIONS = {
     "is no": (r"(?<!there )(?<!that )", r"(?! longer| more)"),
     "are no": (r"(?<!there )", r"(?! longer| more)"),
     "Say": (r"(?-i:(?=S))", r"(?= (?:what|that|how|why|whether)\b)"),
+    "whole run": (r"(?<!the )", ""),  # "the cost of the whole run" is plain English
     # Folders, endings of files and keys with their values have these names.
     **dict.fromkeys(
         ("fixture", "fixtures", "execution", "executions"),

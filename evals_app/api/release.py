@@ -56,7 +56,7 @@ _DECIDE = Need(Scope.RUN, "evals_app.view_run", DECIDING)
 
 @describe_get("suites_decision", "May we ship?", 404)
 class SuiteDecision(OneEndpoint):
-    """Whether what a suite tests may be shipped: its last whole run against the released version."""
+    """Whether what a suite tests may be shipped: its last full run against the released version."""
 
     needs: ClassVar = {"GET": VIEW}
     answer = ReleaseJson
@@ -115,7 +115,7 @@ class AcceptFailuresOfRun(Endpoint):
     @extend_schema(
         operation_id="runs_accept_failures",
         summary="Accept that cases fail",
-        description="They no longer hold up shipping: until they pass again in a whole"
+        description="They no longer hold up shipping: until they pass again in a full"
         " run, are edited, or the day `until` is over. An earlier acceptance of a case is replaced.",
         request=AcceptFailures,
         responses=responses(ReleaseJson, 404, 422, status=201),

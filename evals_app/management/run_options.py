@@ -157,7 +157,7 @@ def add_run_options(parser: ArgumentParser) -> None:
         "--baseline",
         type=baseline,
         metavar="RUN|FILE|latest|pinned",
-        help="Compare with a run, the results in a file (from --output), the last whole run that passed, or"
+        help="Compare with a run, the results in a file (from --output), the last full run that passed, or"
         " the suite's released version: no case may get worse.",
     )
     add_result_options(parser, can_forecast=True)

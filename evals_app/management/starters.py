@@ -45,7 +45,7 @@ trials: 1
 # assertions:
 #   - {{type: not_contains, value: as an AI}}
 
-# What a whole run must reach, besides its cases.
+# What a full run must reach, besides its cases.
 # gates:
 #   max_p95_ms: 8000
 #   max_cost_usd: 0.50

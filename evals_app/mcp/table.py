@@ -40,7 +40,7 @@ _TABLE = (
     Operation(
         "list_suites",
         "List suites",
-        "List the suites: slug, name, agent, tags, and how the last whole run of each ended.",
+        "List the suites: slug, name, agent, tags, and how the last full run of each ended.",
         authored.Search,
         {"text": "refund"},
         _SUITES,

@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                 choices=[
                     ("", "What the suite's gates compare with"),
                     ("pinned", "The suite's released version: no case may get worse"),
-                    ("latest", "The last whole run that passed: no case may get worse"),
+                    ("latest", "The last full run that passed: no case may get worse"),
                 ],
                 max_length=6,
             ),

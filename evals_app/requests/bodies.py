@@ -57,7 +57,7 @@ class StartRun(Spec):
     )
     baseline: RunId | Literal["latest", "pinned"] | None = Field(
         default=None,
-        description="The run to compare with: its id, latest (the last whole run of the suite that"
+        description="The run to compare with: its id, latest (the last full run of the suite that"
         " passed, if there is one) or pinned (the released version of the suite). Then no case may get worse, unless"
         " the suite has a gate max_regressions. null: the suite's gates are compared with its"
         " released version.",

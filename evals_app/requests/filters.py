@@ -55,7 +55,7 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
     created_before = _MomentFilter("created_at", "lt", label="Before this time.")
 
     def of_coverage(self, runs: QuerySet[Run], _name: str, value: str) -> QuerySet[Run]:
-        """Return whole runs, or the others."""
+        """Return full runs, or the others."""
         return runs.filter(is_whole=value == "true")
 
 

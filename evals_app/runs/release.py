@@ -91,7 +91,7 @@ def release_of(
 ) -> SuiteRelease:
     """Answer whether what a suite tests may be shipped.
 
-    Without others it is about the last whole run, else the last one, against the suite's baseline.
+    Without others it is about the last full run, else the last one, against the suite's baseline.
     """
     run, released = run or _last_run(suite), released or suite.baseline
     if run is None:
@@ -127,7 +127,7 @@ def releases_of(candidates: Sequence["Candidate"]) -> dict[int, SuiteRelease]:
 
 
 def decision_on(run: Run) -> str:
-    """Return the answer about a whole run, in one line; empty for other runs."""
+    """Return the answer about a full run, in one line; empty for other runs."""
     return release_of(run.suite, run=run).sentence if run.is_whole and run.suite else ""
 
 

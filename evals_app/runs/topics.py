@@ -58,7 +58,7 @@ LAST_RUNS = 5
 
 
 class TopicRun(NamedTuple):
-    """How the cases of a topic did in an earlier or the last whole run of a suite."""
+    """How the cases of a topic did in an earlier or the last full run of a suite."""
 
     run: int
     suite: str  # its name
@@ -69,7 +69,7 @@ class TopicRun(NamedTuple):
 class TopicStanding:
     """A topic: its cases, the answer about them, and what a person said.
 
-    `last_runs` are the last whole runs with cases of it, the oldest first; `judge` is the one that may be
+    `last_runs` are the last full runs with cases of it, the oldest first; `judge` is the one that may be
     trusted least of those that decide.
     """
 
@@ -163,7 +163,7 @@ def _tagged_cases(suites: Sequence[Suite]) -> dict[int, TaggedCases]:
 
 @dataclass(frozen=True, slots=True)
 class _SuiteTopics:
-    """What a suite says about its topics; `last_runs` are its last whole runs, the newest first."""
+    """What a suite says about its topics; `last_runs` are its last full runs, the newest first."""
 
     suite: Suite
     tagged: TaggedCases

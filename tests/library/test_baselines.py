@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize(
     ("states", "changes", "word"),
     [
-        pytest.param(["passed", "failed"], {}, "", id="a whole run"),
+        pytest.param(["passed", "failed"], {}, "", id="a full run"),
         pytest.param(["passed", "errored"], {}, "", id="errors do not matter"),
         pytest.param(["passed"], {"is_whole": False, "replaced_model": "a/b"}, "", id="a model"),
         pytest.param(["passed", "queued"], {}, "ended", id="running"),

@@ -40,7 +40,7 @@ def ana() -> User:
 
 
 def run_of(states: dict[str, list[str]], *, content: str = "1") -> Run:
-    """Write a whole run; its cases have this content."""
+    """Write a full run; its cases have this content."""
     run = make_run(states)
     CaseResult.objects.filter(run=run).update(digest=content)
     return run

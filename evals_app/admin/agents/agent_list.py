@@ -44,7 +44,7 @@ def agent_cell(agent: Agent) -> SafeString:
 
 @display(description="Last five")
 def last_cell(agent: Any) -> SafeString | str:
-    """Return how the last whole runs of its suites ended."""
+    """Return how the last full runs of its suites ended."""
     return result_dots(agent.last_runs)
 
 

@@ -70,7 +70,7 @@ class TopicLine(NamedTuple):
     tone: str
     passed: str
     detail: str
-    dots: list[str]  # the tones of the last whole runs
+    dots: list[str]  # the tones of the last full runs
     last_runs: str
     judge: str
     cases_url: str
@@ -107,7 +107,7 @@ def _line(topic: Json, suites: Mapping[str, Suite]) -> TopicLine:
         passed_text(cases),
         passed_detail(cases),
         list(map(_tone_of, topic["last_runs"])),
-        f"Last whole runs, oldest first: {last_runs_text(topic['last_runs'])}",
+        f"Last full runs, oldest first: {last_runs_text(topic['last_runs'])}",
         judge_text(topic["judge"]),
         _cases_url(topic, suites),
     )

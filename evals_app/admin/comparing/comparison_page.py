@@ -200,7 +200,7 @@ def _facts(rows: Sequence[MatrixRow]) -> list[tuple[str, str, str]]:
 
 
 def _release(request: HttpRequest, comparison: Comparison) -> ReleaseBox | None:
-    """Return the answer about a whole run that is compared with the released version."""
+    """Return the answer about a full run that is compared with the released version."""
     suite, head = comparison.base.suite, comparison.heads[0].run
     if suite is None or len(comparison.heads) > 1 or not head.is_whole:
         return None

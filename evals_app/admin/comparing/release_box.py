@@ -134,7 +134,7 @@ def _acceptance(
 
 
 def _cases_url(request: HttpRequest, release: SuiteRelease, reason: ReleaseReason) -> str:
-    """Return the list of the cases that got worse, which is about the last whole run of a suite."""
+    """Return the list of the cases that got worse, which is about the last full run of a suite."""
     last = getattr(release.suite, "verdict_run_id", None)
     is_listed = release.run is not None and release.run.pk == last
     may_see = request.user.has_perm("evals_app.view_case")

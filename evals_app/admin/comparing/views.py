@@ -176,7 +176,7 @@ def download_models(request: HttpRequest) -> StreamingHttpResponse:
 
 
 def _choices(run: Run) -> list[ComparableRun]:
-    """Return the suite's baseline, its previous whole run, and its last runs: the best one chosen.
+    """Return the suite's baseline, its previous full run, and its last runs: the best one chosen.
 
     For a run that grades again, the best one is the run with the original conversations.
     """
@@ -188,7 +188,7 @@ def _choices(run: Run) -> list[ComparableRun]:
     last = others.filter(suite_slug=run.suite_slug).order_by("-pk")[:MAX_CHOICES]
     special = others.filter(Q(pk=graded) | Q(pk=baseline) | Q(pk=previous))
     rows = sorted({row.pk: row for row in (*last, *special)}.values(), key=lambda row: -row.pk)
-    notes = {previous: "previous whole run"} | {baseline: "released version of the suite"}
+    notes = {previous: "previous full run"} | {baseline: "released version of the suite"}
     notes |= {graded: "the same conversations"}
     keys = [row.pk for row in rows]
     chosen = next((pk for pk in (graded, baseline, previous, *keys) if pk in keys), None)

@@ -254,7 +254,7 @@ def _neighbours(execution: Execution) -> dict[str, Execution | None]:
 
 
 def _previous_result(request: HttpRequest, execution: Execution) -> dict[str, object] | None:
-    """Return the result to compare with: the one that a person came from, else that of the last whole run."""
+    """Return the result to compare with: the one that a person came from, else that of the last full run."""
     run: Run = execution.run
     if run.grades_again:
         return None  # another note shows the verdict of the same conversation

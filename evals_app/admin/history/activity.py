@@ -56,7 +56,7 @@ class ActivityRow:
 
 
 def failed_cases(lines: Sequence[SuiteLine]) -> list[ActivityRow]:
-    """Return cases that failed in the last whole runs and that no one has reviewed or accepted."""
+    """Return cases that failed in the last full runs and that no one has reviewed or accepted."""
     of_runs = {line.last.run.pk: line for line in lines if line.last}
     if not of_runs:
         return []

@@ -43,7 +43,7 @@ class NamedList:
 
 
 def highlight_lists(suite: Suite) -> list[NamedList]:
-    """Return the highlights of a suite; none before its first whole run."""
+    """Return the highlights of a suite; none before its first full run."""
     noted = notable(suite)
     if noted is None:
         return []
@@ -93,11 +93,9 @@ def highlight_lists(suite: Suite) -> list[NamedList]:
 def span_text(span: RunSpan) -> str:
     """Return in words which runs a list covers."""
     if span.most is not None:
-        return (
-            f"The first {span.most:,} of the last whole run, which is too large to be read whole."
-        )
+        return f"The first {span.most:,} of the last full run, which is too large to be read whole."
     runs = len(span.runs)
-    return f"The last {runs} whole runs." if runs > 1 else "The last whole run."
+    return f"The last {runs} full runs." if runs > 1 else "The last full run."
 
 
 def _flaky(case: FlakyCase, suite: Suite) -> Highlight:

@@ -16,7 +16,7 @@ LAST = 5
 
 
 def last_results(owners: Iterable[Any], column: str) -> dict[int, list[Run]]:
-    """Return the last whole runs of suites or agents, the oldest first, in one query.
+    """Return the last full runs of suites or agents, the oldest first, in one query.
 
     `column` leads from a run to its owner. Runs of another agent than its suite's present one do not
     count.

@@ -146,7 +146,7 @@ def _why_never(line: SuiteLine) -> str:
 
 
 def _comparison(line: SuiteLine) -> str:
-    """Return how the last whole run differs from the released version, or else from the run before."""
+    """Return how the last full run differs from the released version, or else from the run before."""
     release = line.release
     sentence = release.words(release.check.reasons[0]).sentence.rstrip(".")
     if release.base is not None:

@@ -88,9 +88,9 @@ def _sparkline(points: Sequence[TrendPoint]) -> SafeString | str:
 
 @dataclass(frozen=True, slots=True)
 class SuiteLine:
-    """A suite with its last whole runs, the newest last, and whether it may be shipped.
+    """A suite with its last full runs, the newest last, and whether it may be shipped.
 
-    `changes` are those from the previous whole run to the last one.
+    `changes` are those from the previous full run to the last one.
     """
 
     suite: Suite
@@ -221,7 +221,7 @@ def _releases(suites: Sequence[Any], runs: Mapping[int, Run]) -> dict[int, Suite
 
 
 def _case_counts(suites: Sequence[int]) -> dict[int, int]:
-    """Count the enabled cases of suites that have no whole run yet."""
+    """Count the enabled cases of suites that have no full run yet."""
     if not suites:
         return {}
     enabled = SuiteCase.objects.filter(suite__in=suites, enabled=True).order_by()
@@ -263,7 +263,7 @@ def trend_of(suites: Sequence[SuiteLine]) -> Trend | None:
 
 @dataclass(frozen=True, slots=True)
 class SuiteTrend:
-    """The last whole runs of a suite, the newest first; `chart` begins with the oldest.
+    """The last full runs of a suite, the newest first; `chart` begins with the oldest.
 
     `left_out` counts those that compared texts in another way than the last one; `changes` has by run
     what changed since the one before, over the cases that both have unchanged. `same` has by run how
@@ -311,7 +311,7 @@ class SuiteTrend:
 
 
 def suite_trend(suite: Suite) -> SuiteTrend | None:
-    """Return how a suite did over its last whole runs; None if there is none."""
+    """Return how a suite did over its last full runs; None if there is none."""
     whole = Run.objects.suite_verdicts().filter(suite=suite)
     last = [TrendPoint(run) for run in with_pass_rates(whole).order_by("-pk")[:SUITE_TREND_RUNS]]
     points = [point for point in last if not point.differs_from(last[0])]

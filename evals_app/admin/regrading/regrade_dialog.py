@@ -243,7 +243,7 @@ def regrade_url(run_id: int, **of: Any) -> str:
 
 
 def last_to_try(case: Case) -> Max:
-    """Return what finds, among executions of a case, the last whole run that has a result of it."""
+    """Return what finds, among executions of a case, the last full run that has a result of it."""
     whole = Q(run__is_whole=True, run__status=Run.Status.FINISHED, run__cancelled=0, run__not_run=0)
     return Max("run", filter=whole & Q(run__suite=case.suite_id, status="finished"))
 
@@ -270,7 +270,7 @@ def offer_to_try(request: HttpRequest, suite: Suite, *, case: Case | None = None
 def _conversations_to_try(
     request: HttpRequest, suite: Suite, *, case: Case | None = None
 ) -> Run | None:
-    """Return the last whole run of a suite, with a result of the case; None if a person may not run."""
+    """Return the last full run of a suite, with a result of the case; None if a person may not run."""
     if not may_run(request):
         return None
     whole = Run.objects.suite_verdicts().filter(suite=suite).defer("summary")

@@ -130,7 +130,7 @@ def _earlier(head: Run, *, also: str) -> list[Run]:
 
 
 def _usual(head: Run, offered: dict[str, Run]) -> str:
-    """Return the suggested run: the suite's baseline, else the last whole run."""
+    """Return the suggested run: the suite's baseline, else the last full run."""
     baseline = "" if head.suite is None else str(head.suite.baseline_id)
     if baseline in offered:
         return baseline

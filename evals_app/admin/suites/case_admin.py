@@ -260,7 +260,7 @@ def _try_out(case: Case, request: HttpRequest) -> str:
 
 
 def _results(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Return the newest result of a case, and the button that tries its checks on the last whole run."""
+    """Return the newest result of a case, and the button that tries its checks on the last full run."""
     case: Case = context["original"]
     last = last_result(case)
     if last is None:

@@ -108,7 +108,7 @@ class CaseLine:
     """A case in the list; `number` is its place in the suite, if all cases are shown.
 
     `change` is what happened to it since the released version, `alike` the address of all such cases;
-    `last` has its results in the last whole runs, the oldest first.
+    `last` has its results in the last full runs, the oldest first.
     """
 
     case: Case
@@ -226,7 +226,7 @@ class CaseList:
         )
 
     def _results(self, names: Sequence[str]) -> "dict[str, _Results]":
-        """Return how cases did in the last whole runs."""
+        """Return how cases did in the last full runs."""
         run = self.suite.verdict_run_id
         if run is None:
             return {}
@@ -258,7 +258,7 @@ class CaseList:
 
 
 class _Results(NamedTuple):
-    """A case in the last whole run, and its last verdicts."""
+    """A case in the last full run, and its last verdicts."""
 
     now: CaseResult | None
     last: tuple[str, ...]

@@ -64,18 +64,18 @@ def suite_cell(suite: Any) -> SafeString:
 
 @display(description="Last verdict")
 def verdict_cell(suite: Any) -> SafeString:
-    """Return the verdict of the last whole run."""
+    """Return the verdict of the last full run."""
     return standing_text(suite.standing, has_links=suite.has_run_links)
 
 
 @display(description="Last five")
 def last_cell(suite: Any) -> SafeString | str:
-    """Return how the last whole runs ended."""
+    """Return how the last full runs ended."""
     return result_dots(suite.last_runs)
 
 
 @display(description="Cases passed")
 def passed_cell(suite: Any) -> SafeString | str:
-    """Return how the cases of the last whole run ended."""
+    """Return how the cases of the last full run ended."""
     run = suite.standing.verdict_run
     return two_lines(bar_of_cases(run), share_of_cases(vars(run))) if run else ""

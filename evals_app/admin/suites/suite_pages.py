@@ -198,7 +198,7 @@ def cases(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _changes(suite: Any, release: ReleaseBox | None) -> dict[str, ChangeMark]:
-    """Return what the cases are in the last whole run; an answer about another run says nothing."""
+    """Return what the cases are in the last full run; an answer about another run says nothing."""
     return change_marks(release.changes) if release and suite.verdict_run_id else {}
 
 

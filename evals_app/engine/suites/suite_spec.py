@@ -63,7 +63,7 @@ COMPARING_EFFORTS = ("max_p95_increase", "max_cost_increase")
 
 
 class GatesSpec(Spec):
-    """Conditions on a whole run. All are inclusive; a gate that is not set is not checked."""
+    """Conditions on a run as a whole. All are inclusive; a gate that is not set is not checked."""
 
     min_score: float | None = Field(
         default=None,

@@ -1,4 +1,4 @@
-"""Gates: conditions on a whole run, and the values they are compared with."""
+"""Gates: conditions on a run as a whole, and the values they are compared with."""
 
 import math
 from array import array

@@ -87,7 +87,7 @@ class ResultsFile:
         return list(dict.fromkeys(run.suite for run in self.runs))
 
     def run_of(self, suite: str) -> RunInFile:
-        """Return the last whole run of a suite.
+        """Return the last full run of a suite.
 
         Raises:
             CannotReadResultsError: there is none.
@@ -98,7 +98,7 @@ class ResultsFile:
             return whole[-1]
         if of_suite:
             raise CannotReadResultsError(
-                f"{self.name} has no whole run of suite {suite}: a run of all its cases, with its own"
+                f"{self.name} has no full run of suite {suite}: a run of all its cases, with its own"
                 " agent and model, that ran to its end."
             )
         raise CannotReadResultsError(

@@ -42,7 +42,7 @@ class Command(BaseCommand):
     requires_system_checks = FOR_COMMANDS
 
     help = (
-        "Answer for each suite, or for a topic of an agent: may we ship? The last whole run is compared with the"
+        "Answer for each suite, or for a topic of an agent: may we ship? The last full run is compared with the"
         " released version."
         " Exit code: 0 yes, 1 no or something got worse, 2 wrong usage, 3 not decided yet."
     )

@@ -119,7 +119,7 @@ class Command(FollowingCommand):
         file = baseline if isinstance(baseline, Path) else None
         for slug, base in {run.suite_slug: run.baseline for run in runs}.items():
             if base is None:
-                why = f"{file.name} does not have it." if file else "No whole run has passed."
+                why = f"{file.name} does not have it." if file else "No full run has passed."
                 self.stderr.write(f"{slug}: nothing to compare with yet. {why}")
             else:
                 ended = f"{base.finished_at:%Y-%m-%d %H:%M} UTC" if base.finished_at else "no time"

@@ -32,7 +32,7 @@ class Schedule(models.Model):
     class Baseline(models.TextChoices):
         OWN = "", "What the suite's gates compare with"
         PINNED = "pinned", "The suite's released version: no case may get worse"
-        LATEST = "latest", "The last whole run that passed: no case may get worse"
+        LATEST = "latest", "The last full run that passed: no case may get worse"
 
     name = models.CharField(max_length=200, blank=True)
     suites = models.ManyToManyField(Suite, related_name="schedules")

@@ -46,7 +46,7 @@ class AcceptedFailure(models.Model):
     """A case may fail, because a person accepted it after a run.
 
     It counts while the case has this content (`digest`, see `CaseResult`), until it passes again in a
-    whole run, until the day `until` is over, or until someone withdraws it.
+    full run, until the day `until` is over, or until someone withdraws it.
     """
 
     suite = models.ForeignKey(Suite, models.CASCADE, related_name="accepted_failures")

@@ -11,7 +11,7 @@ COVERAGE_COLUMNS = (
 
 
 def coverage(run: Mapping[str, Any]) -> str:
-    """Return in words what a run covered; empty for a whole run."""
+    """Return in words what a run covered; empty for a full run."""
     if run["is_whole"]:
         return ""
     parts = []

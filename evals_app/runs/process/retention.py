@@ -68,7 +68,7 @@ class Pruned:
 def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Run]:
     """Return the runs that ended before that, oldest first, except kept ones and each suite's last.
 
-    The last whole runs of a suite stay, and the last partial ones; tries and runs that grade
+    The last full runs of a suite stay, and the last partial ones; tries and runs that grade
     conversations again do not count.
     """
     ended = Run.objects.exclude(status__in=Run.OPEN)

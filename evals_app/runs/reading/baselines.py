@@ -17,7 +17,7 @@ from evals_app.reports.answers.comparison import PARTS
 from evals_app.runs.reading.file_baselines import run_from_file
 from evals_app.runs.reading.outcomes import case_outcomes
 
-# A run, the last whole run of the suite that passed, the one that is pinned as its baseline, or the
+# A run, the last full run of the suite that passed, the one that is pinned as its baseline, or the
 # results of another database.
 Baseline = int | Literal["latest", "pinned"] | ResultsFile
 
@@ -40,7 +40,7 @@ def find_baseline(suite: Suite, chosen: Baseline | None, say: Callable[[str], No
         passed = last_passed(suite)
         if passed is None and _lost_its_base(suite):
             say(
-                f"The run that {suite.slug} was compared with was deleted, and no whole run is left that"
+                f"The run that {suite.slug} was compared with was deleted, and no full run is left that"
                 " passed. Run it without comparing first, or choose another run."
             )
         return passed
@@ -59,7 +59,7 @@ def find_baseline(suite: Suite, chosen: Baseline | None, say: Callable[[str], No
 
 
 def last_passed(suite: Suite) -> Run | None:
-    """Return the last whole run of a suite that passed; None if none did.
+    """Return the last full run of a suite that passed; None if none did.
 
     A run that failed against its baseline would let the next one repeat the same regression.
     """

@@ -13,7 +13,7 @@ _NO_SNAPSHOT = "{}"  # what the run tested is not in the file
 
 
 def run_from_file(suite: Suite, file: ResultsFile) -> Run:
-    """Return the last whole run of a suite in a file as a row; the same one for the same results.
+    """Return the last full run of a suite in a file as a row; the same one for the same results.
 
     It counts nowhere, and has no conversations.
 

@@ -18,7 +18,7 @@ from evals_app.runs.reading.outcomes import outcomes_of, parts_that_fit
 
 @dataclass(frozen=True, slots=True)
 class SuiteVerdict:
-    """The last whole run of a suite, and a part of it that ended later; either may be missing."""
+    """The last full run of a suite, and a part of it that ended later; either may be missing."""
 
     verdict_run: Any = None  # a Run that is `with_pass_rates`
     later: Run | None = None
@@ -30,7 +30,7 @@ class SuiteVerdict:
 
 
 def with_last_runs(suites: QuerySet[Suite]) -> QuerySet[Suite]:
-    """Let suites know their last whole run, and the last that ended at all."""
+    """Let suites know their last full run, and the last that ended at all."""
     whole = Run.objects.suite_verdicts()
     return suites.annotate(verdict_run_id=_last(whole), last_run_id=_last(telling_runs()))
 

@@ -301,7 +301,7 @@ def test_a_run_is_compared_with_the_baseline_else_the_previous_whole_run(
 
     assert choices_of(admin_client, run) == [
         (part.pk, "", False),
-        (whole.pk, "previous whole run", True),
+        (whole.pk, "previous full run", True),
         (first.pk, "", False),
     ]
     suite.baseline = first

@@ -74,8 +74,8 @@ def test_anything_else_is_refused_with_what_writes_such_files(content: bytes, wo
     ("run", "words"),
     [
         pytest.param(a_run(suite="other"), "It has: other.", id="other suite"),
-        pytest.param(a_run(is_whole=False), "no whole run of suite refunds", id="a part"),
-        pytest.param(a_run(cases=None), "no whole run", id="no results"),
+        pytest.param(a_run(is_whole=False), "no full run of suite refunds", id="a part"),
+        pytest.param(a_run(cases=None), "no full run", id="no results"),
     ],
 )
 def test_a_file_without_a_whole_run_of_the_suite_is_refused(

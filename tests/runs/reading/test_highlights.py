@@ -1,4 +1,4 @@
-"""What is worth a look in the last whole runs of a suite."""
+"""What is worth a look in the last full runs of a suite."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""How suites stand: their verdict is of the last whole run, whatever was run since."""
+"""How suites stand: their verdict is of the last full run, whatever was run since."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

@@ -22,7 +22,7 @@ class TopicReasonJson(ReleaseReasonJson):
 
 
 class TopicRunJson(Answer):
-    """How the cases of the topic did in a whole run; the others of them were not graded."""
+    """How the cases of the topic did in a full run; the others of them were not graded."""
 
     run: int
     suite: str = Field(description="Its name.")
@@ -72,7 +72,7 @@ class TopicJson(Answer):
     not_graded: int
     not_run: int = Field(description="Cases that the run does not have.")
     interval: Interval | None = Field(description="95 %, of the share that passes.")
-    last_runs: list[TopicRunJson] = Field(description="Whole runs, the oldest first.")
+    last_runs: list[TopicRunJson] = Field(description="Full runs, the oldest first.")
     judge: TopicJudgeJson | None = Field(description="null: no judge decides.")
     readiness: TopicReadinessJson | None = Field(description="null: no one set it.")
 
