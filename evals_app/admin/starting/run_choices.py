@@ -161,7 +161,7 @@ class SuiteRunChoices(RunChoices):
 
     def offer(self, request: HttpRequest, suite: int | None = None) -> None:
         super().offer(request)
-        self.failed_names = failed_last_time(suite)
+        self.failed_names = [] if suite is None else failed_last_time(suite)
         if not self.failed_names:
             del self.fields["failed"]
             return
@@ -177,7 +177,7 @@ class SuiteRunChoices(RunChoices):
         return super().how() | {"names": names}
 
 
-def failed_last_time(suite: int | None) -> list[str]:
+def failed_last_time(suite: int) -> list[str]:
     """Return the cases of a suite that failed in its last whole run, as far as they can run now."""
     last = Run.objects.suite_verdicts().filter(suite=suite).order_by("-pk").values("pk")[:1]
     failed = CaseResult.objects.filter(run=Subquery(last), failed__gt=0)

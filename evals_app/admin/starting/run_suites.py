@@ -128,7 +128,7 @@ def suites_size(request: HttpRequest) -> HttpResponse:
 def run_size(request: HttpRequest, pk: int) -> HttpResponse:
     """Return how many conversations the dialog of a suite would start, and their price."""
     form = SuiteRunChoices(request.GET)
-    form.offer(request, pk)
+    form.offer(request, pk if "failed" in request.GET else None)
     return size_answer(request, [get_object_or_404(Suite, pk=pk)], form)
 
 
