@@ -34,7 +34,7 @@ PICTURES = (
     "check-picker",
     "comparison",
     "entities",
-    "entity-type",
+    "pasted-data",
     "import",
     "grade-again",
     "invitation",
@@ -136,12 +136,10 @@ def photograph(page: Page, camera: Camera, folder: Path, manage: Manage) -> None
 
 
 def _data(page: Page, camera: Camera) -> None:
-    guide.describe_orders(page)
-    camera.take("entity-type", page)
-    guide.save(page, "**/entitytype/")
-    guide.write_the_data(page)
+    guide.paste_the_data(page)
+    camera.take("pasted-data", page)
+    guide.save(page, "**/fixture/*/change/")
     camera.take("entities", page.locator(".ew-group").first)
-    guide.save(page, "**/fixture/")
 
 
 def _agent(page: Page, camera: Camera) -> None:
@@ -149,7 +147,6 @@ def _agent(page: Page, camera: Camera) -> None:
     camera.take("agent-starts", page)
     guide.begin_the_agent(page)
     guide.write_the_rules(page)
-    guide.choose_the_tools(page)
     guide.save(page, "**/agent/*/change/")
     guide.open_agent(page)
     page.locator(".ew-rule-row summary").first.click()
@@ -159,16 +156,17 @@ def _agent(page: Page, camera: Camera) -> None:
 
 
 def _cases(page: Page, camera: Camera) -> None:
-    guide.write_the_suite(page)
-    guide.save(page, "**/cases/")
-    guide.start_case(page, "Look-up", "State of an order", "Where is order 1002?")
+    guide.open_agent(page)
+    guide.write_the_first_suite(page)
+    guide.save(page, "**/case/add/**")
+    guide.fill_in_case(page, "Look-up", "Where is order 1002?")
     guide.field(page, "Expected answer").fill("open")
     camera.take("case-editor", page, height=960)
     guide.try_a_check(page.locator(".ew-check-row").last, "It has shipped.")
     camera.take("case-check", page.locator(".ew-check-row").last)
     guide.save(page, "**/cases/")
 
-    guide.start_case(page, "Numeric answer", "Number of orders", "How many orders are there?")
+    guide.start_case(page, "Numeric answer", "How many orders are there?")
     guide.field(page, "Expected answer").fill("5")
     page.get_by_role("button", name="Add a check").first.click()
     camera.take("check-picker", page)
@@ -176,9 +174,7 @@ def _cases(page: Page, camera: Camera) -> None:
     guide.field(page, "Tool").fill("entity.query")
     guide.save(page, "**/cases/")
 
-    guide.copy_case(
-        page, "State of an order", "State of another order", "Where is order 1003?", "shipped"
-    )
+    guide.copy_case(page, "Where is order 1002?", "Where is order 1003?", "shipped")
     guide.save(page, "**/cases/")
 
 
@@ -186,7 +182,7 @@ def _results(page: Page, camera: Camera) -> None:
     guide.ask_to_run(page)
     camera.take("run-dialog", page.get_by_role("dialog"))
     guide.run_the_suite(page)
-    failed = page.get_by_role("link", name="State of another order", exact=True).first
+    failed = page.get_by_role("link", name="Where is order 1003?", exact=True).first
     page.get_by_text("Finished").wait_for(timeout=guide.PATIENCE_MS)
     camera.take("run", page, height=1100)
     failed.click()
@@ -223,7 +219,7 @@ def _spreadsheet(page: Page, camera: Camera, folder: Path) -> None:
     table = guide.export_spreadsheet(page, folder)
     workbook = load_workbook(table)
     sheet = workbook.worksheets[0]
-    copied = {"State of an order": "Order of Ben", "Where is order 1002?": "1002: any news?"}
+    copied = {"Where is order 1002?": "1002: any news?"}
     sheet.append([copied.get(str(cell.value), cell.value) for cell in sheet[2]])
     workbook.save(table)
     guide.check_files(page, table)
@@ -258,7 +254,7 @@ def _reviews(page: Page, camera: Camera, manage: Manage) -> None:
     page.get_by_role("main").get_by_role("table").get_by_role("link").first.click()
     camera.take("judge-passport", page, height=1250)
     guide.go_to(page, "Conversations", fold="More")
-    page.get_by_role("main").get_by_role("link", name="State of another order").last.click()
+    page.get_by_role("main").get_by_role("link", name="Where is order 1003?").last.click()
     page.get_by_role("button", name="Wrong").first.click()
     page.get_by_label("Because").fill("The customer asked about another order.")
     page.get_by_role("button", name="Save").first.click()

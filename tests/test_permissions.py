@@ -119,7 +119,6 @@ PAGES: dict[str, Need] = {
     **pages("fixtures_app", "entitytype"),
     **pages("fixtures_app", "fixture"),
     "admin/fixtures_app/fixture/<int:pk>/try/": "view_fixture|change_fixture",
-    "admin/fixtures_app/fixture/paste/": "add_fixture",
     "admin/fixtures_app/fixture/from-spreadsheet/": "add_fixture",
     "admin/fixtures_app/fixture/<path:object_id>/duplicate/": "add_fixture view_fixture|change_fixture",
     **pages("evals_app", "agent"),

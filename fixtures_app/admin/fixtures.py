@@ -6,7 +6,6 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -23,6 +22,7 @@ from fixtures_app.admin.fixture_rows import (
     RelationForm,
     RelationFormSet,
 )
+from fixtures_app.admin.pasting import paste_fixture
 from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.editor import VersionedForm
 from fixtures_app.editing.rows import RowsInline
@@ -123,7 +123,7 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
         permissions=["add"],
     )
     def paste(self, request: HttpRequest) -> HttpResponse:
-        return redirect("admin:fixtures_app_fixture_paste")
+        return paste_fixture(request)
 
     def has_copy_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
         return self.has_add_permission(request) and self.has_view_permission(request)

@@ -3,15 +3,9 @@
 from django.contrib import admin
 from django.urls import path
 
-from fixtures_app.admin.pasting import paste_fixture
 from fixtures_app.admin.trying import try_fixture
 
 urlpatterns = [
-    path(
-        "fixtures_app/fixture/paste/",
-        admin.site.admin_view(paste_fixture),
-        name="fixtures_app_fixture_paste",
-    ),
     path(
         "fixtures_app/fixture/<int:pk>/try/",
         admin.site.admin_view(try_fixture),

@@ -15,6 +15,7 @@ from evals_app.runs.ground.workers import live_workers
 from fixtures_app.models import Entity
 from tests.elsewhere import elsewhere
 from tests.journeys import without_code as steps
+from tests.journeys.actions import count_actions
 from tests.journeys.conftest import Visit
 from tests.journeys.without_code import field, go_to, save, start_case
 
@@ -22,11 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
-COPIES = [
-    ("Open or not", "Is order 1002 still open?", "open"),
-    ("Number first", "1002: any news?", "Order 1002"),
-    ("Short question", "1002?", "open"),
-]
+MAX_ACTIONS = 60
 
 
 @pytest.fixture
@@ -50,39 +47,29 @@ def write_the_agent(page: Page) -> None:
     steps.add_the_agent(page)
     steps.begin_the_agent(page)
     steps.write_the_rules(page)
-    steps.choose_the_tools(page)
-    page.get_by_role("checkbox", name="entity.get").uncheck()
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_role("link", name="entity.get")).to_be_visible()  # an error, as a link
-    expect(field(page, "Tool").first).to_be_focused()
-    page.get_by_role("checkbox", name="entity.get").check()
+    expect(page.get_by_role("checkbox", name="entity.get")).to_be_checked()  # a rule calls it
     save(page, "**/agent/*/change/")
 
 
 def write_six_cases(page: Page) -> None:
-    start_case(page, "Look-up", "State of an order", "Where is order 1002?")
+    steps.fill_in_case(page, "Look-up", "Where is order 1002?")
     field(page, "Expected answer").fill("shipped")  # it is not: this case will fail
     save(page, "**/cases/")
 
-    start_case(page, "Numeric answer", "Number of orders", "How many orders are there?")
+    start_case(page, "Numeric answer", "How many orders are there?")
     field(page, "Expected answer").fill("5")
-    steps.add_check(page, "Tool was called")
-    field(page, "Tool").fill("entity.query")
     save(page, "**/cases/")
 
-    start_case(page, "Must not call", "Greeting", "Hello!")
-    page.get_by_text("Does not call").click()
+    start_case(page, "Must not call", "Hello!")
     field(page, "Tool").fill("entity.get")
     save(page, "**/cases/")
 
-    for name, message, expected in COPIES:
-        steps.copy_case(page, "State of an order", name, message, expected)
-        save(page, "**/cases/")
+    steps.add_several_cases(page)
 
 
 def read_why_and_fix(page: Page) -> None:
     wrong = page.get_by_role("region", name="What went wrong")
-    failed = wrong.get_by_role("link", name="State of an order", exact=True)
+    failed = wrong.get_by_role("link", name="Where is order 1002?", exact=True)
     expect(failed).to_be_visible(timeout=steps.PATIENCE_MS)
     failed.click()
     reason = page.get_by_text("does not contain").first
@@ -115,20 +102,21 @@ def test_a_person_who_writes_no_code_evaluates_an_agent_and_shows_it(
     visit: Visit, live_server: LiveServer
 ) -> None:
     page = visit("index")
-    steps.describe_orders(page)
-    save(page, "**/entitytype/")
-    steps.write_the_data(page)
-    save(page, "**/fixture/")
+    actions = count_actions(page)
+    steps.paste_the_data(page)
+    save(page, "**/fixture/*/change/")
     assert elsewhere(Entity.objects.count) == 5
     write_the_agent(page)
-    steps.write_the_suite(page)
-    save(page, "**/cases/")
+    steps.write_the_first_suite(page)
+    save(page, "**/case/add/**")
     write_six_cases(page)
     steps.ask_to_run(page)
     steps.run_the_suite(page)
     read_why_and_fix(page)
 
-    steps.open_suite(page)
+    page.get_by_role("navigation", name="You are here").get_by_role(
+        "link", name="Shop questions"
+    ).click()
     steps.ask_to_run(page)
     steps.run_the_suite(page)
     expect(page.get_by_text("6 passed")).to_be_visible(timeout=steps.PATIENCE_MS)
@@ -136,6 +124,7 @@ def test_a_person_who_writes_no_code_evaluates_an_agent_and_shows_it(
     assert runs == [(5, 1), (1, 0), (6, 0)]
 
     link = steps.invite(page)
+    assert len(actions) <= MAX_ACTIONS, "\n".join(f"{n} {one}" for n, one in enumerate(actions, 1))
     browser = page.context.browser
     assert browser is not None
     theirs = browser.new_context().new_page()
@@ -147,7 +136,7 @@ def test_a_person_who_writes_no_code_evaluates_an_agent_and_shows_it(
     expect(theirs.get_by_role("button", name="Re-run")).to_have_count(0)
     suite = elsewhere(Suite.objects.get)
     theirs.goto(f"{live_server.url}/admin/evals_app/suite/{suite.pk}/cases/")
-    theirs.get_by_role("link", name="State of an order").click()
+    theirs.get_by_role("link", name="Where is order 1002?").first.click()
     expect(theirs.get_by_role("button", name="Save")).to_have_count(0)
     expect(field(theirs, "User message")).to_be_disabled()
     theirs.context.close()

@@ -5,21 +5,19 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.journeys.picking import in_menu, search_kind
+from tests.journeys.picking import search_kind
 
-FIELDS = [
-    ("number", "Whole number"),
-    ("customer", "Text"),
-    ("total", "Number"),
-    ("ordered_on", "Date"),
-    ("state", "One of choices"),
-]
 # As a spreadsheet copies cells.
-ORDERS = """1001\tAda\t40\t2026-05-01\tshipped
+ORDERS = """number\tcustomer\ttotal\tordered_on\tstate
+1001\tAda\t40\t2026-05-01\tshipped
 1002\tBen\t12.5\t2026-05-02\topen
 1003\tCleo\t80\t2026-05-03\tshipped
 1004\tDan\t7\t2026-05-04\topen
 1005\tEve\t99\t2026-05-05\topen"""
+QUESTIONS = """Question\tExpected answer
+Is order 1002 still open?\topen
+1002: any news?\tOrder 1002
+1002?\topen"""
 PATIENCE_MS = 60_000.0
 PASSWORD = "long-enough-1"
 
@@ -43,36 +41,12 @@ def save(page: Page, lands: str) -> None:
     page.wait_for_url(lands)
 
 
-def paste(cell: Locator, text: str) -> None:
-    cell.evaluate(
-        """(cell, text) => {
-            const clipboardData = new DataTransfer();
-            clipboardData.setData("text", text);
-            cell.dispatchEvent(new ClipboardEvent("paste", {clipboardData, bubbles: true, cancelable: true}));
-        }""",
-        text,
-    )
-
-
-def describe_orders(page: Page) -> None:
-    go_to(page, "Entity types", fold="More")
-    page.get_by_role("link", name="Add your first").click()
-    page.get_by_label("Name*").fill("order")
-    table = page.get_by_role("table")
-    for row, (name, kind) in enumerate(FIELDS):
-        if row:
-            page.get_by_role("button", name="Add a field").click()
-        table.get_by_label("Name").nth(row).fill(name)
-        table.get_by_label("Kind").nth(row).select_option(label=kind)
-    field(table, "Choices").fill("open\nshipped")
-
-
-def write_the_data(page: Page) -> None:
+def paste_the_data(page: Page) -> None:
     go_to(page, "Test data")
-    page.get_by_role("link", name="Add your first test data").click()
-    page.get_by_label("Name*").press_sequentially("Shop data")
-    page.get_by_role("button", name="Add an entity").click()
-    paste(field(page.get_by_role("table"), "number"), ORDERS)
+    page.get_by_role("link", name="From a spreadsheet").first.click()
+    field(page, "Name").fill("Shop data")
+    field(page, "What is one row?").fill("order")
+    field(page, "Rows, with their headings").fill(ORDERS)
 
 
 def add_the_agent(page: Page) -> None:
@@ -104,17 +78,10 @@ def add_a_rule(page: Page, words: str, call: tuple[str, str, str], answer: str) 
 
 
 def write_the_rules(page: Page) -> None:
-    page.get_by_text("Message contains").click()  # the example's first rule
     call = ("entity.get", "id", "order-2")
     write_a_rule(page, "1002", call, "Order 1002 is {{result.1.data.state}}.")
     call = ("entity.query", "type", "order")
     add_a_rule(page, "how many", call, "There are {{result.1.total}} orders.")
-
-
-def choose_the_tools(page: Page) -> None:
-    in_menu(page.locator("[data-row=Tool]"), "Remove")  # the example's
-    page.get_by_role("checkbox", name="entity.query").check()
-    page.get_by_role("checkbox", name="entity.get").check()
 
 
 def open_agent(page: Page) -> None:
@@ -131,18 +98,29 @@ def talk(page: Page, message: str, reply: str) -> None:
     expect(page.get_by_text(reply, exact=True)).to_be_visible(timeout=PATIENCE_MS)
 
 
-def write_the_suite(page: Page) -> None:
-    go_to(page, "Suites")
-    page.get_by_role("link", name="Add your first suite").click()
-    page.get_by_label("Name*").press_sequentially("Shop questions")
-    page.get_by_role("combobox", name="Agent").select_option(index=1)
+def write_the_first_suite(page: Page) -> None:
+    """Write a suite for the agent whose page is open."""
+    page.get_by_role("link", name="New suite for this agent").click()
+    page.get_by_label("Name*").fill("Shop questions")
     page.get_by_label("Shop data").check()
 
 
-def start_case(page: Page, template: str, name: str, message: str) -> None:
+def add_several_cases(page: Page) -> None:
+    """Paste questions and answers on the page of a suite."""
+    page.get_by_role("link", name="Add several from a spreadsheet").click()
+    page.get_by_label("Rows that you copied").fill(QUESTIONS)
+    page.get_by_role("button", name="Check them").click()
+    page.get_by_role("button", name="Add them to").click()
+    page.wait_for_url("**/cases/")
+
+
+def start_case(page: Page, template: str, message: str) -> None:
     page.get_by_role("link", name="Add a case").click()
+    fill_in_case(page, template, message)
+
+
+def fill_in_case(page: Page, template: str, message: str) -> None:
     page.get_by_role("link", name=template).click()
-    page.get_by_placeholder("Name of the case").fill(name)
     field(page, "User message").fill(message)
 
 
@@ -151,14 +129,14 @@ def add_check(page: Page, kind: str) -> None:
     search_kind(page, kind)
 
 
-def copy_case(page: Page, original: str, name: str, message: str, expected: str) -> None:
+def copy_case(page: Page, original: str, message: str, expected: str) -> None:
     """Duplicate a case from the page of its suite, and change what it asks and expects."""
-    page.get_by_role("link", name=re.compile(f"{original}$")).click()
+    page.get_by_role("link", name=re.compile(f"{re.escape(original)}$")).click()
     address = page.url
     page.get_by_role("link", name="Duplicate").click()
     page.get_by_role("dialog").get_by_role("button", name="Duplicate").click()
     expect(page).not_to_have_url(address)
-    page.get_by_placeholder("Name of the case").fill(name)
+    page.get_by_placeholder("Name, or blank").fill("")
     field(page, "User message").fill(message)
     field(page, "Expected answer").fill(expected)
 

@@ -173,8 +173,9 @@ class CheckForm(SpecForm, RowForm):
 
     @property
     def is_open(self) -> bool:
-        """Whether the page shows its inputs at once; one from a template is shown as a sentence."""
-        return self.has_errors or (self.is_added and (self.is_bound or not self.instance.type))
+        """Whether the page shows its inputs at once: one from a template only if something is to be replaced."""
+        is_ready = not self.is_bound and self.instance.type and not to_replace(self.title)
+        return self.has_errors or (self.is_added and not is_ready)
 
     def has_changed(self) -> bool:
         return super().has_changed() or bool(self.options_form and self.options_form.has_changed())

@@ -213,7 +213,7 @@ class CaseList:
         return CaseLine(
             case=case,
             number=number,
-            first=first_words(turns[0].user, most=140) if turns else "",
+            first=_first_message(turns, case),
             turns=plural(len(turns), "turn"),
             checks=_checks(turns, case),
             state=(result.verdict or "none") if result else "",
@@ -266,6 +266,12 @@ class _Results(NamedTuple):
 
 _NO_RESULTS = _Results(None, ())
 _WENT_WRONG = (Verdict.FAILED, Verdict.ERRORED)
+
+
+def _first_message(turns: Sequence[Turn], case: Case) -> str:
+    """Return the beginning of the first message; empty if the case is called by it."""
+    message = first_words(turns[0].user, most=140) if turns else ""
+    return "" if message == case.name else message
 
 
 def _checks(turns: Sequence[Turn], case: Case) -> str:

@@ -5,20 +5,21 @@ from dataclasses import replace
 
 from pydantic import ValidationError
 
+from evals_app.engine.suites.case_spec import CaseSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.foreign.shapes import distinct_names
 from evals_app.formats.importing import Imported, Located
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.models import Suite
 
-_OF_EVERY_FILE = {"suite", "slug", "agent", "cases", "description"}
+_OF_EVERY_FILE = {"suite", "slug", "agent", "cases", "description", "assertions"}
 
 
 def with_cases_added(imported: Imported, slug: str) -> Imported:
     """Return an import of a stored suite alone, with the cases of all files after its own.
 
-    A case that the suite has already, with the same name and content, is not added again; any other
-    gets a name that is free.
+    Checks that the files have for all their cases become checks of each case. A case that the suite
+    has already, with the same name and content, is not added again; any other gets a name that is free.
 
     Raises:
         FormatError: there is more than cases in the files, or nothing to add; or the suite is gone or
@@ -28,7 +29,11 @@ def with_cases_added(imported: Imported, slug: str) -> Imported:
     if any((imported.providers, imported.agents, imported.fixtures, imported.entity_types)):
         raise _refusal("Only cases can be added to a suite. Import these files on their own.")
     known = {case.name: case for case in suite.cases}
-    read = [case for located in imported.suites for case in located.spec.cases]
+    read = [
+        _on_its_own(case, located.spec)
+        for located in imported.suites
+        for case in located.spec.cases
+    ]
     new = [case for case in read if known.get(case.name) != case]
     if not new:
         raise _refusal("All these cases are in the suite already.")
@@ -42,6 +47,19 @@ def with_cases_added(imported: Imported, slug: str) -> Imported:
         losses=[*imported.losses, *_settings_left_out(imported.suites, suite)],
         guesses=[*imported.guesses, *_left_out_again(path, len(read) - len(new))],
     )
+
+
+def _on_its_own(case: CaseSpec, suite: SuiteSpec) -> CaseSpec:
+    """Return a case that has the checks of its file's suite itself, beside those of the new suite."""
+    turns = [
+        turn.model_copy(
+            update={"assertions": [*suite.assertions, *(turn.assertions or [])], "inherit": True}
+        )
+        if suite.assertions and (turn.assertions is None or turn.inherit)
+        else turn
+        for turn in case.turns
+    ]
+    return case.model_copy(update={"turns": turns})
 
 
 def _spec_of(slug: str) -> SuiteSpec:

@@ -173,7 +173,10 @@ def test_pasted_rows_are_added_to_the_cases_of_a_suite(admin_client: Client) -> 
 
     suite = Suite.objects.get()
     assert "Added: 2 cases." in added.text
-    assert [case.name for case in suite.cases.all()] == ["Hello", "How much is it?", "Hi"]
+    _, *cases = suite.to_spec().cases
+    assert [case.name for case in cases] == ["How much is it?", "Hi"]
+    checks = [check.label for case in cases for check in case.turns[0].assertions or ()]
+    assert len(checks) == 2, "what the rows expect is checked in this suite, too"
     assert suite.description == "Mine"
     entries = LogEntry.objects.filter(object_id=suite.pk, content_type__model="suite")
     assert entries.latest("pk").change_message.startswith("Cases added from")

@@ -7,7 +7,7 @@ from tests.authored import client_who_may
 
 pytestmark = pytest.mark.django_db
 
-URL = "/admin/fixtures_app/fixture/paste/"
+URL = "/admin/fixtures_app/fixture/from-spreadsheet/"
 ORDERS = "number\ttotal\tstate\r\n1001\t40\tshipped\r\n1002\t12,5\topen\r\n1003\t8\tshipped\r\n1004\t7\topen\r\n"
 
 

@@ -116,6 +116,8 @@
     show();
     showRows(document);
     showUnreached();
+    const first = document.querySelector(".ew-rule-row details");
+    if (first && location.pathname.endsWith("/add/")) first.open = true; // the example is there to be changed
     // A new agent may begin with a name. Its slug follows the name until someone edits the slug.
     document.getElementById("id_name").dispatchEvent(new Event("change"));
     // A row that is added later.
