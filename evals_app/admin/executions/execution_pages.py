@@ -96,6 +96,7 @@ def whole_context(request: HttpRequest, execution: Execution) -> dict[str, objec
     return _live_context(request, execution) | {
         **execution_context(execution),
         "neighbours": _neighbours(execution),
+        "failure_place": _failure_place(execution),
         "previous_result": _previous_result(request, execution),
         "case_id": case_id,
         "can_add_checks": is_passed and request.user.has_perm(CHANGE_CASE),
@@ -251,6 +252,17 @@ def _neighbours(execution: Execution) -> dict[str, Execution | None]:
         "next": next(iter(later), None),
         "next_failure": next((row for row in later if row.verdict in WENT_WRONG), None),
     }
+
+
+def _failure_place(execution: Execution) -> str:
+    """Return which of the run's failures this is: "Failure 2 of 7"; "" if it is none, or the only one."""
+    total = execution.run.failed + execution.run.errored
+    if execution.verdict not in WENT_WRONG or total < 2:  # noqa: PLR2004 - the only one needs no number
+        return ""
+    here = Q(position__lt=execution.position) | Q(trial__lte=execution.trial)
+    wrong = Execution.objects.filter(here, run=execution.run_id, verdict__in=WENT_WRONG)
+    number = wrong.filter(position__lte=execution.position).count()
+    return f"Failure {number:,} of {total:,}"
 
 
 def _previous_result(request: HttpRequest, execution: Execution) -> dict[str, object] | None:

@@ -391,6 +391,20 @@ def test_executions_of_a_run_lead_to_each_other(admin_client: Client) -> None:
     ]
 
 
+def test_a_failure_says_which_of_its_run_it_is(admin_client: Client) -> None:
+    other = make_run(["failed", "failed"])
+    run = make_run({"a": ["failed", "passed", "failed"], "b": ["passed"], "c": ["errored"]})
+    alone = make_run(["passed", "failed"])
+
+    def places(run: Run) -> list[str]:
+        rows = run.executions.order_by("position", "trial")
+        return [admin_client.get(page_of(row)).context["failure_place"] for row in rows]
+
+    assert places(run) == ["Failure 1 of 3", "", "Failure 2 of 3", "", "Failure 3 of 3"]
+    assert places(other) == ["Failure 1 of 2", "Failure 2 of 2"]
+    assert places(alone) == ["", ""]
+
+
 def test_the_result_before_is_of_the_same_case_and_suite(admin_client: Client) -> None:
     earlier = make_run(["failed", "passed"])
     make_run(["passed"], suite=make_suite("other"))
