@@ -193,7 +193,7 @@ def start_run(caller: Caller, given: StartLimitedRun) -> str:
     did = "was started" if is_new else "was started before with this idempotency_key"
     text = f"Run {run.pk} {did}: {count_text(run.total, 'conversation')}."
     if not live_workers().exists():
-        text += " No worker is running, so it waits until the operator starts one."
+        text += " No worker is running, so it waits until your administrator starts one."
     return f"{text} Follow it: read_run with run: {run.pk} and wait_s: {MAX_WAIT_S}."
 
 

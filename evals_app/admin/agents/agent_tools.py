@@ -181,7 +181,7 @@ class ToolRow(ItemRow):
     mcp = forms.CharField(
         required=False,
         label="MCP server",
-        help_text="The name of a server that the operator has set up.",
+        help_text="The name of a server that your administrator has set up.",
         widget=TextInput,
     )
     mcp_tools = TextLines(label="Its tools", placeholder="Name on the server")

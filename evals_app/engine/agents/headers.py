@@ -65,7 +65,7 @@ def forms_of(secrets: Iterable[str]) -> list[str]:
 
 def _value(variable: str, urls: Iterable[str], environ: Mapping[str, str]) -> str:
     if not permits().variable(variable):
-        raise ConfigurationError(f"The operator does not permit {variable} in headers.")
+        raise ConfigurationError(f"Your administrator does not permit {variable} in headers.")
     for url in urls:
         if problem := header_problem(variable, without_variables(url)):
             raise ConfigurationError(problem)

@@ -55,7 +55,7 @@ def load(reference: str, *, purpose: Purpose, modules: Sequence[str]) -> Callabl
     home = _home(value)
     if not any(home == module or home.startswith(f"{module}.") for module in modules):
         raise LoadError(
-            f"{reference} is defined in the module {home}, which the operator does not permit."
+            f"{reference} is defined in the module {home}, which your administrator does not permit."
         )
     if purpose == "agent":
         _arguments(value, dict.fromkeys(AGENT_FIELDS), reference)

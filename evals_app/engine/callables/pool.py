@@ -39,7 +39,7 @@ def path_of(interpreter: str | None) -> str:
         return permits().interpreters[interpreter]
     except KeyError:
         raise CodeError(
-            f"The operator does not permit the interpreter {interpreter!r}"
+            f"Your administrator does not permit the interpreter {interpreter!r}"
             " (EVALS_PYTHON_INTERPRETERS)."
         ) from None
 
@@ -185,7 +185,7 @@ class Callables:
         module = reference.partition(":")[0]
         if not permits().module(module):
             raise CodeError(
-                f"The operator does not permit the module {module} (EVALS_PYTHON_MODULES)."
+                f"Your administrator does not permit the module {module} (EVALS_PYTHON_MODULES)."
             )
         python = path_of(interpreter)
         async with self._places:

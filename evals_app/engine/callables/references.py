@@ -46,7 +46,7 @@ def interpreter_problem(name: str) -> str | None:
     if name not in known:
         names = ", ".join(known) or "none"
         return (
-            f"The operator does not permit the interpreter {name!r}.{near(name, known)} Permitted"
+            f"Your administrator does not permit the interpreter {name!r}.{near(name, known)} Permitted"
             f" (EVALS_PYTHON_INTERPRETERS): {names}."
         )
     if shutil.which(known[name]) is None:
@@ -64,7 +64,7 @@ def callable_problem(
     module = match[1]
     if not permits().module(module):
         return (
-            f"The operator does not permit the module {module}."
+            f"Your administrator does not permit the module {module}."
             f"{_permission_problem(module, [*permits().modules, OUR_MODULE], 'EVALS_PYTHON_MODULES')}"
         )
     python = path_of(interpreter)
@@ -84,7 +84,7 @@ def command_problem(words: Sequence[str]) -> str | None:
     if not permits().command(words):
         written = " ".join(words)
         return (
-            f"The operator does not permit the program {words[0]!r}."
+            f"Your administrator does not permit the program {words[0]!r}."
             f"{_permission_problem(written, [*permits().commands, OUR_COMMAND], 'EVALS_COMMANDS')}"
         )
     if program_path(words[0]) is None:

@@ -57,7 +57,7 @@ class Code(AidedGrader):
         Field(
             max_length=300,
             title="Function",
-            description="module.path:name, in a module that the operator permits.",
+            description="module.path:name, in a module that your administrator permits.",
             json_schema_extra={"mono": True},
         ),
     ]

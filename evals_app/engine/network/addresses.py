@@ -148,9 +148,7 @@ def why_refused(address: str, target: RequestTarget, *, permitted: Iterable[str]
         return None
     what = target.host if is_itself else f"{target.host} leads to {address}, which"
     name = address if has_to_be_itself else target.authority
-    return (
-        f"{what} {kind}. It can be called only if the operator lists {name} in EVALS_PRIVATE_HOSTS."
-    )
+    return f"{what} {kind}. It can be called only if your administrator lists {name} in EVALS_PRIVATE_HOSTS."
 
 
 def is_named(target: RequestTarget, names: Iterable[str]) -> bool:

@@ -39,7 +39,7 @@ def variable_problem(variable: str) -> str | None:
     listed = list(dict.fromkeys(entry.partition("@")[0] for entry in permits().keys))
     hint = near(variable, listed)
     return (
-        "This variable is not permitted as an API key. Permitted by the operator in"
+        "This variable is not permitted as an API key. Permitted by your administrator in"
         f" EVALS_KEY_VARIABLES: {', '.join(listed) or 'none'}.{hint}"
     )
 
@@ -60,18 +60,18 @@ def place_problem(
             return None
         places = [f"https://{host}" for host in usual] if "" in hosts else filter(None, hosts)
         return (
-            f"{variable} is sent only to {' or '.join(places)}. The operator can permit this host with"
+            f"{variable} is sent only to {' or '.join(places)}. Your administrator can permit this host with"
             f" {variable}@{target.authority} in EVALS_KEY_VARIABLES."
         )
     if "" not in hosts:
         return (
-            f"This key is sent only to {' or '.join(hosts)}, as set by the operator in"
+            f"This key is sent only to {' or '.join(hosts)}, as set by your administrator in"
             " EVALS_KEY_VARIABLES."
         )
     if target.scheme == "https" or is_operators or is_named(target, permitted_hosts()):
         return None
     return (
-        "A key is sent only over https://, unless the operator names the host with the key in"
+        "A key is sent only over https://, unless your administrator names the host with the key in"
         " EVALS_KEY_VARIABLES, or in EVALS_PRIVATE_HOSTS."
     )
 
@@ -84,13 +84,13 @@ def header_problem(variable: str, url: str) -> str | None:
         return None  # not permitted at all, which is reported elsewhere
     if "" not in hosts:
         return (
-            f"{variable} is sent only to {' or '.join(named)}. The operator can permit this host with"
+            f"{variable} is sent only to {' or '.join(named)}. Your administrator can permit this host with"
             f" {variable}@{target.authority} in EVALS_HEADER_VARIABLES."
         )
     if target.scheme == "https" or is_named(target, permits().hosts):
         return None
     return (
-        f"{variable} is sent only over https://, unless the operator permits"
+        f"{variable} is sent only over https://, unless your administrator permits"
         f" {variable}@{target.authority} in EVALS_HEADER_VARIABLES, or the host in"
         " EVALS_PRIVATE_HOSTS."
     )

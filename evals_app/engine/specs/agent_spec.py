@@ -506,12 +506,12 @@ class PythonAgent(OutsideAgent):
     ) = Field(
         default=None,
         title="Interpreter",
-        description="For driver python: the name of a Python with other packages, if the operator has"
+        description="For driver python: the name of a Python with other packages, if your administrator has"
         " set one up. By default, Evalwell's own Python.",
     )
     callable: Annotated[str, Field(max_length=300), AfterValidator(_importable)] = Field(
         title="Function",
-        description="For driver python: module.path:name, if the operator permits it.",
+        description="For driver python: module.path:name, if your administrator permits it.",
     )
 
 
@@ -524,7 +524,7 @@ class CommandAgent(OutsideAgent):
     driver: Literal["command"]
     command: Command = Field(
         title="Program and arguments",
-        description="For driver command: a program that the operator permits, and its arguments.",
+        description="For driver command: a program that your administrator permits, and its arguments.",
     )
 
 

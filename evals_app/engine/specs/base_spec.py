@@ -306,7 +306,7 @@ class ProviderSpec(Spec):
         default=None,
         title="Variable with the key",
         description="Name of the environment variable with the key, never the key itself. By"
-        " default, the one of its kind. The operator permits variables, and the hosts that their"
+        " default, the one of its kind. Your administrator permits variables, and the hosts that their"
         " keys may be sent to.",
     )
     max_tokens_parameter: MaxTokensParameter | None = Field(

@@ -98,7 +98,7 @@ def variable_problem(variable: str) -> str | None:
         return None
     known = ", ".join(permits().variables) or "none"
     return (
-        f"The operator does not permit {variable} in headers (EVALS_HEADER_VARIABLES);"
+        f"Your administrator does not permit {variable} in headers (EVALS_HEADER_VARIABLES);"
         f" permitted: {known}."
     )
 
@@ -306,7 +306,7 @@ class McpTools(Spec):
     mcp: Annotated[
         Slug,
         refuse_if(_server_problem, once=True),
-        Field(description="Name of a server that the operator has set up."),
+        Field(description="Name of a server that your administrator has set up."),
     ]
     tools: list[Name] = Field(
         description="Names of its tools, as the server knows them.", min_length=1

@@ -145,7 +145,7 @@ class EvalConfig(_Part):
     """The file beside it: which metrics decide."""
 
     lost = {
-        "custom_metrics": "Functions of ADK cannot run here. Write a Python function that the operator "
+        "custom_metrics": "Functions of ADK cannot run here. Write a Python function that your administrator "
         "permits, and use the check `code`.",
         "user_simulator_config": "Users are not simulated here. Left out.",
     }

@@ -52,7 +52,7 @@ def _module(module: str) -> str:
     if ":" not in module:
         raise ValueError(
             "JavaScript modules cannot run here. Write module.path:name of a Python function "
-            "that the operator permits, describe the agent as http or cli, or choose an agent "
+            "that your administrator permits, describe the agent as http or cli, or choose an agent "
             "with --agent."
         )
     return module

@@ -32,7 +32,7 @@ _INSTEAD = {
     "vectorstore": _SEARCH,
     "hierarchical_document": _SEARCH,
     "function": _PYTHON,
-    "mcp": "ask the operator to set up the server (EVALS_MCP_SERVERS), then give the agent {mcp: "
+    "mcp": "ask your administrator to set up the server (EVALS_MCP_SERVERS), then give the agent {mcp: "
     "NAME, tools: [...]}",
     "prompt": _MODEL,
     "hosted": _MODEL,

@@ -262,7 +262,7 @@ class AgentFile(Foreign):
         "API here. Left out.",
         "openai": "These settings are for the OpenAI Agents SDK, and models are called at their "
         "API here. Left out.",
-        "observability": "The operator of the site decides where telemetry goes. Left out.",
+        "observability": "Your administrator decides where telemetry goes. Left out.",
         "deployment": "Agents are tested here, not deployed. Left out.",
     }
 

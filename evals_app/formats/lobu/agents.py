@@ -50,8 +50,8 @@ class _Agent(Foreign):
         "platforms": _NO_CHANNEL,
         "connections": _NO_CHANNEL,
         "preview": _NO_CHANNEL,
-        "skills": "Skills and their MCP servers are left out. Give the agent `tools`. The "
-        "operator sets up MCP servers (EVALS_MCP_SERVERS).",
+        "skills": "Skills and their MCP servers are left out. Give the agent `tools`. Your "
+        "administrator sets up MCP servers (EVALS_MCP_SERVERS).",
         "tools": "An agent's own list of `tools` says which ones it may use. Left out.",
         "guardrails": "There are no guardrails between user and agent here. Left out.",
     }

@@ -25,7 +25,7 @@ _FEW_SHOT = "Examples are not sent before the question. Write them into the agen
 _OF_MODEL = ("max_tokens", "max_output_tokens")
 _CODE = (
     "Its class {} is code, which does not run on import. Express it with other checks, or write "
-    "a Python function that the operator permits and use the check `code`."
+    "a Python function that your administrator permits and use the check `code`."
 )
 
 

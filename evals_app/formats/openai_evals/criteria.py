@@ -49,7 +49,7 @@ _WORDS = (
 )
 _CODE = (
     "Code does not run on import. Express it with other checks, or write a Python function that "
-    "the operator permits and use the check `code`."
+    "your administrator permits and use the check `code`."
 )
 LOST_TYPES = {
     "multi": "A formula over several graders is not supported. Import each of its graders as a "

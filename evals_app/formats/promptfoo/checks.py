@@ -28,7 +28,7 @@ _MARK = re.compile(r'""|\\(["\\])')
 NO_CODE = "Code does not run on import."
 CODE = (
     "It is code, which does not run on import. Express it with other checks, or write a Python "
-    "function that the operator permits and use the check `code`."
+    "function that your administrator permits and use the check `code`."
 )
 JUDGE = "Ask a judge instead: llm_judge with criteria."
 _PATTERN = "Write the relevant part as a pattern instead: matches."

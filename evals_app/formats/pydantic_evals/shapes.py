@@ -89,5 +89,5 @@ LOST = {
 }
 OWN_CLASS = (
     "It is not an evaluator that is read here. Express it with other checks, or write a Python function "
-    "that the operator permits and use the check `code`."
+    "that your administrator permits and use the check `code`."
 )

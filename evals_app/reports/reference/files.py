@@ -44,8 +44,8 @@ Entity types belong to the whole site. Exported test data declares the types of 
 file also declares unused types. A site without test data exports no entity types.
 
 Files that turns show are in the folder `SLUG.files` next to the suite. Nothing in a folder whose name
-ends in `.files` is imported by itself. Of office documents the text is read: the first 200,000
-characters, of at most 20 MB unpacked and 500,000 elements.
+ends in `.files` is imported by itself. Office documents are read as text: the first
+200,000 characters, of at most 20 MB unpacked and 500,000 elements.
 
 A file has at most 10 MB and 500,000 keys and values, counting what aliases repeat. All files of one import together have at
 most 1,000,000 values, and 200,000 cases, turns and checks. Split larger suites, and import them one at

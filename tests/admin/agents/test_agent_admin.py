@@ -307,7 +307,7 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
         pytest.param(
             HTTP,
             {"headers-key": "X-A", "headers-kind": "env", "headers-value": "HOME"},
-            "Headers: X-A: The operator does not permit HOME",
+            "Headers: X-A: Your administrator does not permit HOME",
             id="variable that is not permitted",
         ),
         pytest.param(
@@ -322,7 +322,7 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
         pytest.param(
             LATER,
             {"oauth_client_secret": "HOME"},
-            "Client secret: The operator does not permit HOME",
+            "Client secret: Your administrator does not permit HOME",
             id="secret that is not permitted",
         ),
         pytest.param(LATER, {"poll_job": "id"}, "Job id: Write {{job}}", id="job"),

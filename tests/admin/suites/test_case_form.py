@@ -528,7 +528,7 @@ def test_a_function_that_is_no_longer_permitted_does_not_hinder_the_save_of_its_
     assert saved.is_saved, saved.problems
     (check,) = checks_of(case)
     assert (check.options, check.enabled) == ({"grader": code["grader"]}, False)
-    assert "Turn 1, check 1: The operator does not permit the module operator_" in text
+    assert "Turn 1, check 1: Your administrator does not permit the module operator_" in text
 
 
 def test_what_is_not_permitted_is_refused_where_it_is_written(
@@ -540,7 +540,9 @@ def test_what_is_not_permitted_is_refused_where_it_is_written(
         refused = page_of(admin_client, case).post(**{f"{CHECKS}-0-opt-timeout_s": "3"})
 
     (problem,) = refused.problems
-    assert problem.startswith("Turn 1, check 1, function: The operator does not permit the module")
+    assert problem.startswith(
+        "Turn 1, check 1, function: Your administrator does not permit the module"
+    )
 
 
 def test_a_check_of_the_suite_that_is_no_longer_permitted_hides_no_warning(

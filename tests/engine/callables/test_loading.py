@@ -74,7 +74,9 @@ def test_what_can_be_called_with_a_context_is_a_grader(
         pytest.param("def it(): ...", "one argument, the context", id="no argument"),
         pytest.param("def it(context, other): ...", "missing a required argument: 'other'"),
         pytest.param("from os import system as it", "defined in the module posix", id="os.system"),
-        pytest.param("it = eval", "defined in the module builtins, which the operator", id="eval"),
+        pytest.param(
+            "it = eval", "defined in the module builtins, which your administrator", id="eval"
+        ),
         pytest.param(
             "import functools, subprocess; it = functools.partial(subprocess.run, ['ls'])",
             "defined in the module subprocess",

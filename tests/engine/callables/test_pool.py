@@ -303,7 +303,7 @@ async def test_it_sees_no_secret_that_is_not_permitted(
     "reference", [pytest.param("os:system", id="os"), pytest.param("evals_app.apps:set_permits")]
 )
 async def test_what_is_not_permitted_never_runs(code: Code, reference: str) -> None:
-    with pytest.raises(CodeError, match="The operator does not permit the module"):
+    with pytest.raises(CodeError, match="Your administrator does not permit the module"):
         await code.grade(reference)
 
 

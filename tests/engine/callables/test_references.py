@@ -51,7 +51,7 @@ def test_a_module_that_is_not_permitted_is_refused_with_those_that_are() -> None
         problem = callable_problem("gradrs.money:total", "grader")
 
     assert problem == (
-        "The operator does not permit the module gradrs.money. Did you mean 'graders'?"
+        "Your administrator does not permit the module gradrs.money. Did you mean 'graders'?"
         " Permitted (EVALS_PYTHON_MODULES): graders, my_agents, evals_app.engine.examples."
     )
 
@@ -166,7 +166,9 @@ def test_what_is_not_permitted_any_more_is_refused_though_it_was_found(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        pytest.param(["sh"], "The operator does not permit the program 'sh'.", id="not permitted"),
+        pytest.param(
+            ["sh"], "Your administrator does not permit the program 'sh'.", id="not permitted"
+        ),
         pytest.param(["bin/agent2"], "Did you mean 'bin/agent'?", id="misspelt"),
         pytest.param(["bin/agent"], "no executable program 'bin/agent'", id="not there"),
         pytest.param(["ls", "\0"], "A program and its arguments must be plain text.", id="no text"),

@@ -169,7 +169,7 @@ def test_an_agent_is_driven_as_it_says() -> None:
         pytest.param(
             HTTP | {"url": "http://10.0.0.1/"},
             "url",
-            "operator lists 10.0.0.1 in EVALS_PRIVATE_HOSTS",
+            "administrator lists 10.0.0.1 in EVALS_PRIVATE_HOSTS",
             id="an address of a private network",
         ),
         pytest.param(

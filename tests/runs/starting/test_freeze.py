@@ -399,7 +399,7 @@ def test_a_frozen_agent_is_read_whatever_is_permitted_by_now() -> None:
         pytest.param(
             {"headers": {"Authorization": {"env": "HOME"}}},
             {},
-            "headers.Authorization: The operator does not permit HOME in headers",
+            "headers.Authorization: Your administrator does not permit HOME in headers",
             id="a variable that is not permitted",
         ),
         ({"url": "http://10.0.0.1/"}, {}, "url: 10.0.0.1 is in a private"),
@@ -412,13 +412,13 @@ def test_a_frozen_agent_is_read_whatever_is_permitted_by_now() -> None:
         pytest.param(
             {"driver": "python", "url": "", "callable": "os:system"},
             {},
-            "callable: The operator does not permit the module os",
+            "callable: Your administrator does not permit the module os",
             id="module",
         ),
         pytest.param(
             {"driver": "command", "url": "", "command": ["rm"]},
             {},
-            "command: The operator does not permit the program 'rm'",
+            "command: Your administrator does not permit the program 'rm'",
             id="program",
         ),
         pytest.param(
@@ -487,4 +487,4 @@ def test_a_withdrawn_permission_refuses_the_run_and_leaves_the_suite_readable() 
 
     assert [check.type for check in spec.cases[0].assertions()][-1] == "code"
     [problem] = why_not(suite)
-    assert "The operator does not permit the module withdrawn.module" in problem
+    assert "Your administrator does not permit the module withdrawn.module" in problem

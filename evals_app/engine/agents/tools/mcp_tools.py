@@ -77,7 +77,7 @@ async def connect(tools: McpTools) -> AsyncIterator[Sequence[McpTool]]:
     server = permits().mcp_servers.get(tools.mcp)
     if server is None:
         raise ConfigurationError(
-            f"There is no MCP server {tools.mcp!r}. The operator lists them in EVALS_MCP_SERVERS."
+            f"There is no MCP server {tools.mcp!r}. Your administrator lists them in EVALS_MCP_SERVERS."
         )
     try:
         # It takes a second or two, while others continue.

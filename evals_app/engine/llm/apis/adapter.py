@@ -56,7 +56,7 @@ _KEEP_ALIVE = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 5),
 )
 _UNTRUSTED = (
-    "Its message is hidden because the operator has not listed its host (EVALS_KEY_VARIABLES)"
+    "Its message is hidden because your administrator has not listed its host (EVALS_KEY_VARIABLES)"
 )
 
 _PREMATURE_END = "cut off its reply"
