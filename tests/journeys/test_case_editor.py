@@ -283,7 +283,11 @@ def test_the_example_of_a_number_follows_what_is_chosen_and_typed(visit: Visit) 
     row.get_by_label("Expected number").fill("60.5")
     expect(example).to_contain_text("“Parcel 204 weighs 60.5 kg.” passes")
     row.get_by_label("Which number").select_option("whole")
-    expect(example).to_contain_text("“60.5” passes, and “It weighs 60.5 kg.” does not")
+    expect(example).to_contain_text("“It weighs 60.5 kg.” fails, “60.5” passes")
+    row.get_by_text("Try it on a reply").click()
+    row.get_by_label("Reply of the agent").fill("60.5 of 70")
+    last = row.get_by_role("option", name="The last number")
+    expect(last).to_have_text("The last number in the reply: would fail")
     save_and_stay(page)
 
     assert Assertion.objects.get().options == {"value": 60.5}  # whole is the default

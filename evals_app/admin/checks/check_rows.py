@@ -140,7 +140,6 @@ class ChecksEditor(Editor):
             "evals_app/checks/check_values.js",
             "evals_app/checks/check_picker.js",
             "evals_app/checks/check_trying.js",
-            "evals_app/checks/number_examples.js",
         ]
         css = {"all": ["evals_app/suites/case_editor.css", "evals_app/checks/check_picker.css"]}
 

@@ -3,8 +3,6 @@
 Annotations without a matching input become a text area for JSON.
 """
 
-import json
-import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -40,42 +38,17 @@ from fixtures_app.editing.units import UNITS, QuantityField, in_usual_unit
 
 _MATCHER_MARK = get_args(Matcher)[1]  # marks such an option
 _LONG = 60  # an example of this many characters gets a text area
-_PLAIN_NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
-_USUAL, _OTHER, _ANOTHER = "14", "204", "305"
 
 
-def fill_number(reply: str, number: Any) -> str:
-    """Return the example reply with this number; if it has two, the second one differs."""
-    text = "" if number is None else str(number).strip()
-    shown = text if _PLAIN_NUMBER.fullmatch(text) else _USUAL
-    return reply.format(number=shown, other=_ANOTHER if shown == _OTHER else _OTHER)
-
-
-class SelectWithExample(Select):
-    """A choice with an example below it; number_examples.js keeps it up to date."""
-
-    number: Any = None
-
-    def __init__(self, examples: Mapping[str, tuple[str, str]]) -> None:
-        super().__init__()
-        self.examples = {
-            value: f"For example, “{passes}” passes, and “{fails}” does not."
-            for value, (passes, fails) in examples.items()
-        }
+class SelectWithExamples(Select):
+    """A choice with examples below it; check_trying.js has them graded."""
 
     def render(
         self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None
     ) -> SafeString:
         key = f"{(attrs or {}).get('id', name)}_example"
         select = super().render(name, value, {**(attrs or {}), "aria-describedby": key}, renderer)
-        example = self.examples.get(str(value), "")
-        return format_html(
-            '{}<p class="ew-help" id="{}" data-examples="{}">{}</p>',
-            select,
-            key,
-            json.dumps(self.examples),
-            fill_number(example, self.number),
-        )
+        return format_html('{}<p class="ew-help" id="{}" data-examples></p>', select, key)
 
 
 class OwnText(forms.CharField):
@@ -100,12 +73,6 @@ class OptionsForm(forms.Form):
     bound_field_class = RowField
     check_kind: ClassVar[str]
     grader_class: ClassVar[type[Grader]]
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for field in self.fields.values():
-            if isinstance(field.widget, SelectWithExample) and "value" in self.fields:
-                field.widget.number = self["value"].value()
 
     @property
     def help(self) -> str:
@@ -198,7 +165,7 @@ def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field
         return forms.BooleanField(**common | {"required": False}, widget=CheckBox())
     if annotation is bool or origin is Literal:
         values = [True, False] if annotation is bool else list(get_args(annotation))
-        return _choice(values, common, words, examples=mark_of(info, "reply_examples") or None)
+        return _choice(values, common, words, has_examples=bool(mark_of(info, "reply_examples")))
     if words and origin is list:
         return _several(words, common)
     if origin is list:
@@ -251,7 +218,7 @@ def _choice(
     common: dict[str, Any],
     words: Mapping[str, str] = MappingProxyType({}),
     *,
-    examples: Mapping[str, tuple[str, str]] | None = None,
+    has_examples: bool = False,
 ) -> forms.Field:
     by_text = {str(value): value for value in values}
     words = {"True": "Yes", "False": "No", **words}
@@ -265,7 +232,7 @@ def _choice(
     def coerce(chosen: Any) -> Any:
         return by_text[str(chosen)]
 
-    widget = SelectWithExample(examples) if examples else Select()
+    widget = SelectWithExamples() if has_examples else Select()
     return forms.TypedChoiceField(
         choices=choices, coerce=coerce, empty_value=None, widget=widget, **common
     )

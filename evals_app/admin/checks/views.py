@@ -21,10 +21,12 @@ from evals_app.admin.checks.check_form import CheckForm
 from evals_app.admin.checks.options_form import options_form_class
 from evals_app.admin.conversation.transcripts import readable_trial
 from evals_app.admin.kit.pages import may_view, viewers_of
-from evals_app.admin.kit.presentation import SIGNS, verdict_state
+from evals_app.admin.kit.presentation import SIGNS, first_words, verdict_state
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.record.grade import Grade, GradeStatus
 from evals_app.engine.record.trial import Trial
+from evals_app.engine.suites.suite_spec import AssertionSpec
+from evals_app.engine.verdicts.example_replies import grade_examples
 from evals_app.engine.verdicts.trying import reads_more, try_check
 from evals_app.models import Assertion, Case, Suite, Transcript
 from evals_app.reports.reference.checks import reference_of
@@ -88,6 +90,9 @@ def prose(markdown: str, labels: Mapping[str, str] = MappingProxyType({})) -> Sa
 
 # Trying a check
 
+_EXAMPLE_WORDS = {True: "passes", False: "fails", None: "is not graded"}
+_CHOICE_WORDS = {True: "would pass", False: "would fail", None: "would not be graded"}
+
 
 @require_POST
 def try_posted_check(request: HttpRequest) -> HttpResponse:
@@ -107,6 +112,8 @@ def try_posted_check(request: HttpRequest) -> HttpResponse:
         ]
         return _render_trial(request, problems=problems)
     turn = read_position(posted.get("turn")) or None
+    if "examples" in posted:
+        return _examples_answer(form.spec, posted, turn)
     grade = async_to_sync(try_check)(
         form.spec,
         reply=posted.get("reply", ""),
@@ -117,6 +124,23 @@ def try_posted_check(request: HttpRequest) -> HttpResponse:
     state = _state(grade)
     score = "" if grade.score is None else score_text(grade.score, scale="0-1")
     return _render_trial(request, grade=grade, state=state, sign=SIGNS[state], score=score)
+
+
+def _examples_answer(
+    check: AssertionSpec, posted: Mapping[str, str], turn: int | None
+) -> JsonResponse:
+    """Answer with what the check says about its examples, and what each choice would say of a reply."""
+    found = async_to_sync(grade_examples)(
+        check, reply=posted.get("reply", ""), turn=turn, expected=posted.get("expected") or None
+    )
+    if found is None or all(grade.passed is None for grade in found.examples.values()):
+        return JsonResponse({})
+    words = [f"“{text}” {_EXAMPLE_WORDS[grade.passed]}" for text, grade in found.examples.items()]
+    choices = {choice: _CHOICE_WORDS[grade.passed] for choice, grade in found.choices.items()}
+    sentence = f"For example, {', '.join(words)}."
+    if found.reply not in found.examples:
+        sentence += f" The choices say whether “{first_words(found.reply)}” would pass."
+    return JsonResponse({"sentence": sentence, "choices": choices})
 
 
 def _render_trial(request: HttpRequest, *, status: int = 200, **context: object) -> HttpResponse:

@@ -119,15 +119,12 @@ class Numeric(PathGrader):
                     "only": "The only number in the reply",
                     "any": "Any number in the reply",
                 },
-                "reply_examples": {
-                    "whole": ("{number}", "It weighs {number} kg."),
-                    "last": (
-                        "Parcel {other} weighs {number} kg.",
-                        "{number} kg is the weight of parcel {other}.",
-                    ),
-                    "only": ("It weighs {number} kg.", "Parcel {other} weighs {number} kg."),
-                    "any": ("Parcel {other} weighs {number} kg.", "I do not know."),
-                },
+                "reply_examples": [
+                    "It weighs {number} kg.",
+                    "{number}",
+                    "It weighs {other} kg.",
+                    "Parcel {other} weighs {number} kg.",
+                ],
             },
         ),
     ] = "whole"

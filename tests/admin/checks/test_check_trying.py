@@ -1,5 +1,6 @@
 """Trying a check in the editor. Who may: tests/test_permissions.py."""
 
+import json
 from typing import Any
 
 import pytest
@@ -52,6 +53,25 @@ def test_the_written_check_grades_the_reply_and_nothing_is_stored(
     assert word in shown
     assert "<b>" not in shown
     assert not Assertion.objects.exists()
+
+
+def test_a_check_of_a_number_says_what_passes_and_what_each_choice_would_say(
+    admin_client: Client,
+) -> None:
+    number = {"c-type": "numeric", "c-opt-value": "14", "c-opt-extract": "any", "examples": "1"}
+    shown = json.loads(tried(admin_client, **number))
+    of_reply = json.loads(tried(admin_client, reply="14 of 20 <b>", **number))
+
+    assert "“It weighs 14 kg.” passes, “14” passes, “It weighs 204 kg.” fails" in shown["sentence"]
+    assert shown["choices"] == {
+        "any": "would pass",
+        "last": "would pass",
+        "only": "would fail",
+        "whole": "would fail",
+    }
+    assert of_reply["choices"]["last"] == "would fail"
+    assert "14 of 20 <b>" in of_reply["sentence"]
+    assert json.loads(tried(admin_client, examples="1", **contains("a"))) == {}
 
 
 def test_a_person_who_tries_too_often_is_shown_when_to_try_again(

@@ -42,7 +42,8 @@ class Grader(Spec):
     `{"rows": 3}` (a text area of that many lines), `{"mono": True}` (a pattern or code),
     `{"names": "tool"}` (what it names, see `inventory`), a unit (`SHARE`),
     `{"advanced": True}` (rarely set, so forms fold it away), `{"words": {...}}` (what each value of
-    a choice means) or `{"reply_examples": {...}}` (a reply that passes with it, and one that does not).
+    a choice means) or `{"reply_examples": [...]}` (replies that forms show with their grades, with
+    `{number}` and `{other}`).
     """
 
     label: ClassVar[str]  # what a person reads in the list of checks

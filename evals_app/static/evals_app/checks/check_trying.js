@@ -1,4 +1,5 @@
-/* Try a check on a reply: the server grades what is written in the row now; nothing is stored. */
+/* Try a check on a reply, and show examples: the server grades what is written in the row now; nothing
+   is stored. */
 (() => {
   "use strict";
 
@@ -39,17 +40,17 @@
     return body;
   }
 
+  function send(body) {
+    const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
+    return fetch(place().try, { method: "POST", body, headers: { "X-CSRFToken": token } });
+  }
+
   async function tryCheck(button) {
     const row = button.closest("[data-row]");
     const shown = row.querySelector("[data-tried]");
-    const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
     shown.textContent = "Checking…";
     try {
-      const answer = await fetch(place().try, {
-        method: "POST",
-        body: collect(row),
-        headers: { "X-CSRFToken": token },
-      });
+      const answer = await send(collect(row));
       const isTooOften = answer.status === 429; // the answer says when to try again
       if (!answer.ok && !isTooOften) throw new Error(answer.statusText);
       shown.innerHTML = await answer.text();
@@ -57,6 +58,33 @@
       shown.textContent = "The site did not answer. Check that you are still signed in, then try again.";
     }
   }
+
+  /** Say below a choice what passes, and beside each of its options whether the reply would. */
+  async function showExamples(example) {
+    const body = collect(example.closest("[data-row]"));
+    body.append("examples", "1");
+    example.dataset.asked = [...body.values()].join();
+    const answer = await send(body).catch(() => null);
+    const isNewest = example.dataset.asked === [...body.values()].join();
+    const { sentence = "", choices = {} } = answer?.ok && isNewest ? await answer.json() : {};
+    if (!sentence) return;
+    example.textContent = sentence;
+    for (const option of example.parentElement.querySelector("select").options) {
+      option.dataset.label ??= option.textContent;
+      const word = choices[option.value];
+      option.textContent = word ? `${option.dataset.label}: ${word}` : option.dataset.label;
+    }
+  }
+
+  const waiting = new WeakMap(); // row -> timer
+  function examplesLater(event) {
+    const row = event.target.closest?.(".ew-check-row");
+    const example = row?.querySelector("[data-examples]");
+    if (!example || (event.type === "focusin" && example.dataset.asked)) return;
+    clearTimeout(waiting.get(row));
+    waiting.set(row, setTimeout(showExamples, 300, example));
+  }
+  for (const type of ["focusin", "input", "change"]) document.addEventListener(type, examplesLater);
 
   document.addEventListener("toggle", showLastReply, true);
   document.addEventListener("click", (event) => {
