@@ -15,7 +15,7 @@ from tests.journeys.conftest import Visit
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-SERIOUS = ("critical", "serious")
+GRAVE = ("critical", "serious", "moderate")
 DESK: ViewportSize = {"width": 1360, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 # All that is folded but examples of commands, which scroll without a place for the focus.
@@ -26,13 +26,13 @@ IN_THEME = "(isDark) => document.documentElement.classList.toggle('dark', isDark
 
 
 def violations(page: Page) -> list[str]:
-    """Return what axe calls critical or serious, with where it is."""
+    """Return what axe calls critical, serious or moderate, with where it is."""
     page.evaluate(AXE)
     result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{rule['id']}: {node['target'][0]}"
         for rule in result["violations"]
-        if rule["impact"] in SERIOUS
+        if rule["impact"] in GRAVE
         for node in rule["nodes"]
     ]
 
@@ -47,7 +47,7 @@ def is_page(answer: Any) -> bool:
 # In two halves, which run side by side. To save time each page is loaded once, and looked at once in
 # each width and once in each theme.
 @pytest.mark.parametrize("half", [0, 1])
-def test_every_page_fits_and_has_no_serious_barriers(
+def test_every_page_fits_and_has_no_barriers(
     visit: Visit, admin_client: Client, settings: Any, half: int
 ) -> None:
     urls = [url for url in map(samples_for(settings).url, routes()) if url.startswith("/admin/")]

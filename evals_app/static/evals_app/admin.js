@@ -34,7 +34,20 @@
     }
     document.getElementById("submit-row")?.setAttribute("role", "region"); // it is outside of the content
     document.getElementById("content")?.parentElement.setAttribute("role", "main");
+    document.getElementById("header-inner")?.parentElement.parentElement.setAttribute("role", "banner");
+    document.getElementById("nav-sidebar-inner")?.setAttribute("aria-label", "Menu");
+    for (const bar of document.querySelectorAll('[class~="lg:scrollable-top"]:not(#submit-row, :has(#submit-row))')) {
+      Object.assign(bar, { role: "region", ariaLabel: "End of the list" });
+    }
   }
+
+  /** Name the parts that scroll, once their own script has made them. */
+  function nameScrolling() {
+    for (const part of document.querySelectorAll(".simplebar-content-wrapper")) {
+      part.setAttribute("aria-label", part.closest("#nav-sidebar") ? "Entries of the menu" : "Table");
+    }
+  }
+  window.addEventListener("load", nameScrolling);
 
   /** Act as soon as a condition is met; Alpine shows and hides a moment later. */
   function once(isTime, act, tries = 50) {
