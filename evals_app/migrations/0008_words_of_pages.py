@@ -2,6 +2,18 @@
 
 from django.db import migrations, models
 
+_CAUSES = [
+    ("harness", "Internal error in Evalwell"),
+    ("provider", "The model provider was unavailable"),
+    ("budget", "The cost ceiling was reached"),
+    ("judge", "The judge could not grade"),
+    ("tool", "A tool failed"),
+    ("case", "Inconclusive: no check in this case could decide"),
+    ("agent", "The agent failed"),
+    ("limit", "A limit was exceeded"),
+    ("assertion", "A check did not pass"),
+]
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -40,5 +52,20 @@ class Migration(migrations.Migration):
                 default="own",
                 max_length=5,
             ),
+        ),
+        migrations.AlterField(
+            model_name="execution",
+            name="cause",
+            field=models.CharField(blank=True, choices=_CAUSES, max_length=10),
+        ),
+        migrations.AlterField(
+            model_name="graderesult",
+            name="cause",
+            field=models.CharField(blank=True, choices=_CAUSES, max_length=10),
+        ),
+        migrations.AlterField(
+            model_name="reviewedverdict",
+            name="cause",
+            field=models.CharField(blank=True, choices=_CAUSES, max_length=10),
         ),
     ]

@@ -99,7 +99,7 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
     form = FixtureForm
     counted_by = "fixture"
     inlines = [EntityInline, RelationInline, ChunkInline]
-    list_display = ["name", "slug", "entity_count", "updated_at"]
+    list_display = ["name", "entity_count", "updated_at"]
     search_fields = ["name", "slug", "description"]
     ordering = ["name"]
     when_empty = (

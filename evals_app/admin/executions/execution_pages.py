@@ -34,7 +34,6 @@ from evals_app.admin.executions.case_making import CHANGE_CASE
 from evals_app.admin.history.case_history import case_id_of, history_url, strip_of
 from evals_app.admin.kit.pages import fragment_of, viewers_of
 from evals_app.admin.kit.presentation import (
-    CAUSES,
     SIGNS,
     SUMMARY_LABELS,
     execution_scripted_badge,
@@ -51,6 +50,7 @@ from evals_app.engine.verdicts.execution_verdict import NOT_GRADED, summarized_c
 from evals_app.library.making.case_making import ADD_CASE
 from evals_app.models import Execution, GradeResult, Run, Transcript
 from evals_app.reports.renderers.conversations import json_text
+from evals_app.reports.words.causes import CAUSE_WORDS
 from evals_app.reports.words.similarity import DIFFERENTLY, is_measured_differently
 from evals_app.runs.reviews.reviewing import REVIEWING
 
@@ -118,7 +118,7 @@ def _live_context(request: HttpRequest, execution: Execution) -> dict[str, objec
         "sign": SIGNS[state],
         "scripted_badge": execution_scripted_badge(execution),
         "headline": headline(execution),
-        "cause": CAUSES.get(execution.cause, ""),
+        "cause": CAUSE_WORDS.get(execution.cause, ""),
         "is_open": state in {"queued", "running"},
     }
     if state == "running":

@@ -16,6 +16,7 @@ from evals_app.models import Agent, Execution, ReviewedVerdict, Run
 from evals_app.reports.answers.comparison import CHANGES, VERDICTS
 from evals_app.reports.answers.decided import WITH_PEOPLE
 from evals_app.reports.answers.retests import TESTING, WORDS
+from evals_app.reports.words.causes import CAUSE_WORDS
 from evals_app.reports.words.figures import UNKNOWN, count, duration
 from evals_app.reports.words.judges import has_script
 from evals_app.reports.words.similarity import STAND_IN
@@ -75,19 +76,6 @@ SIGNS = {
     "not_comparable": Sign("help", VERDICTS["not_comparable"], "warn"),
 }
 
-# What a cause means to a reader.
-CAUSES = {
-    "assertion": "A check did not pass",
-    "limit": "A limit was exceeded",
-    "agent": "The agent failed",
-    "case": "Inconclusive: no check in this case could decide",
-    "tool": "A tool failed",
-    "judge": "The judge could not grade",
-    "budget": "The cost ceiling was reached",
-    "provider": "The model provider was unavailable",
-    "harness": "Internal error in Evalwell",
-}
-
 # Their reasons say what failed, so the cause adds nothing.
 _SAID_BY_REASON = {"assertion", "limit", "case"}
 
@@ -123,7 +111,7 @@ def headline(row: Execution | ReviewedVerdict) -> str:
     reason, _ = without_score(row.reason)
     if not row.cause or (reason and row.cause in _SAID_BY_REASON):
         return reason
-    return f"{CAUSES[row.cause]}: {reason}" if reason else f"{CAUSES[row.cause]}."
+    return f"{CAUSE_WORDS[row.cause]}: {reason}" if reason else f"{CAUSE_WORDS[row.cause]}."
 
 
 def verdict_state(passed: bool | None, *, otherwise: str) -> str:  # noqa: FBT001 - a verdict

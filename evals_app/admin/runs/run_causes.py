@@ -8,12 +8,13 @@ from typing import Any
 from django.db.models import Count, F, Window
 from django.db.models.functions import RowNumber
 
-from evals_app.admin.kit.presentation import CAUSES, SIGNS
+from evals_app.admin.kit.presentation import SIGNS
 from evals_app.admin.runs.run_changes import NO_CHANGE, ChangeMark
 from evals_app.admin.runs.run_trials import TrialRow, trial_row, trials_by_case
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.record.trial import Cause
 from evals_app.models import Execution, GradeResult, Run
+from evals_app.reports.words.causes import CAUSE_WORDS
 
 MAX_OF_A_CAUSE = 50  # conversations that are shown
 WENT_WRONG = ("failed", "errored")
@@ -134,7 +135,7 @@ def _group(
     ((reason, same),) = Counter(row.reason for row in rows).most_common(1)
     return CauseGroup(
         cause=cause,
-        title=kind or CAUSES[cause],
+        title=kind or CAUSE_WORDS[cause],
         tone=SIGNS[rows[0].verdict].tone,
         reason=reason,
         same=same,

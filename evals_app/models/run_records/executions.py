@@ -15,9 +15,10 @@ from evals_app.engine.verdicts.case_summary import CaseSummary
 from evals_app.models.fields.money import UsdField
 from evals_app.models.run_records.judged_criteria import Yardstick
 from evals_app.models.run_records.runs import Run
+from evals_app.reports.words.causes import CAUSE_WORDS
 
 VERDICTS = [(verdict.value, verdict.value.capitalize()) for verdict in Verdict]
-CAUSES = [(cause.value, cause.value.capitalize()) for cause in Cause]
+CAUSES = [(cause.value, CAUSE_WORDS[cause]) for cause in Cause]
 
 
 class Execution(models.Model):

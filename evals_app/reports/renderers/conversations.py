@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.answers.decided import verdict_with_people
 from evals_app.reports.answers.run_answers import Json
+from evals_app.reports.words.causes import CAUSE_WORDS
 from evals_app.reports.words.figures import duration, score_text, token_sum
 
 MAX_JSON = 50_000  # characters of one tool result that is shown
@@ -17,7 +18,7 @@ def facts(execution: Json, *, scale: str) -> list[tuple[str, str]]:
     """Return the numbers of an execution, with labels."""
     tokens, costs = execution["tokens"], execution["cost_parts_usd"]
     return [
-        *([("Cause", execution["cause"])] if execution["cause"] else []),
+        *([("Cause", CAUSE_WORDS[execution["cause"]])] if execution["cause"] else []),
         *([("Reviewed", people)] if (people := verdict_with_people(execution)) else []),
         ("Score", score_text(execution["score"], scale=scale)),
         ("Agent's time", duration(execution["time_ms"])),

@@ -12,6 +12,7 @@ from evals_app.reports.answers.losses import TITLE, loss_lines
 from evals_app.reports.answers.notes import run_notes
 from evals_app.reports.answers.run_answers import Json, Row
 from evals_app.reports.renderers.results import Results, trial_name
+from evals_app.reports.words.causes import CAUSE_WORDS
 from evals_app.reports.words.figures import (
     UNKNOWN,
     decided_after,
@@ -145,7 +146,7 @@ def _went_wrong(results: Results) -> Iterator[str]:
         yield "\n## Failures and errors\n"
     # Failures first: they concern the agent.
     for cause, lines in sorted(by_cause.items(), key=lambda item: states[item[0]] == "errored"):
-        yield f"\n### {WORDS[states[cause]]}, cause {cause} ({len(lines):,})\n\n"
+        yield f"\n### {WORDS[states[cause]]}: {CAUSE_WORDS[cause]} ({len(lines):,})\n\n"
         yield "\n".join(lines) + "\n"
 
 

@@ -4,7 +4,6 @@ from decimal import Decimal
 import pytest
 
 from evals_app.admin.kit.presentation import (
-    CAUSES,
     SIGNS,
     badge,
     between,
@@ -19,6 +18,7 @@ from evals_app.admin.kit.presentation import (
 from evals_app.engine.record.grade import GradeStatus
 from evals_app.engine.record.trial import Cause, Verdict
 from evals_app.models import Execution, Run
+from evals_app.reports.words.causes import CAUSE_WORDS
 from evals_app.reports.words.similarity import STAND_IN
 
 
@@ -43,7 +43,7 @@ def test_every_verdict_grade_status_and_cause_has_words() -> None:
     states = {*Verdict, *Run.Verdict, *Run.Status, *Execution.Status, *statuses}
 
     assert {str(state) for state in states} - {"finished"} <= SIGNS.keys()
-    assert set(CAUSES) == set(Cause)
+    assert set(CAUSE_WORDS) == set(Cause)
 
 
 def test_a_badge_has_a_word_and_hides_its_icon_from_screen_readers() -> None:

@@ -58,3 +58,13 @@ def test_the_form_says_whether_anything_would_be_sent(
     User.objects.update(email=email)
 
     assert word in admin_client.get(OWN).content.decode()
+
+
+def test_only_who_can_set_a_variable_reads_its_name(client: Client, settings: Any) -> None:
+    settings.HAS_MAIL_SERVER = False
+    client.force_login(User.objects.create_user("ann", is_staff=True))
+
+    text = client.get(OWN).content.decode()
+
+    assert "EVALWELL_EMAIL_URL" not in text
+    assert "Ask your administrator" in text

@@ -5,7 +5,6 @@ import pytest
 from django.db.models import F
 from django.test import Client
 
-from evals_app.admin.kit.presentation import CAUSES
 from evals_app.admin.runs import run_cases
 from evals_app.admin.runs.run_cases import count_cases, first_cases
 from evals_app.admin.runs.run_causes import MAX_OF_A_CAUSE, CauseGroup, causes_so_far
@@ -15,6 +14,7 @@ from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.engine.verdicts.release_check import ReasonKind
 from evals_app.models import Execution, GradeResult, Run, SnapshotCase
 from evals_app.reports.answers.losses import TITLE
+from evals_app.reports.words.causes import CAUSE_WORDS
 from tests.admin.run_pages import page_of
 from tests.makers import REASONS, make_execution, make_run, make_suite
 
@@ -210,7 +210,7 @@ def test_failures_are_grouped_by_the_kind_of_check_that_decided() -> None:
     assert [(group.title, group.total) for group in causes_so_far(run)] == [
         (GRADERS["contains"].label, 2),
         (GRADERS["exact_match"].label, 1),
-        (CAUSES["assertion"], 1),
+        (CAUSE_WORDS["assertion"], 1),
     ]
 
 

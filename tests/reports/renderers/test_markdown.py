@@ -29,7 +29,7 @@ def test_a_run_is_shown_from_its_verdict_down_to_each_an_execution() -> None:
         "| At least 90\N{NO-BREAK SPACE}% of the cases must pass | 50\N{NO-BREAK SPACE}% | ❌ missed |"
         in text
     )
-    assert "### ❌ failed, cause assertion (1)\n\n- Angry customer: It does not say" in text
+    assert "### ❌ failed: A check did not pass (1)\n\n- Angry customer: It does not say" in text
     plain = text.replace("\N{NO-BREAK SPACE}", " ")
     assert "| Cases passed | 50 % (1 of 2; 95 % interval: 9.5 % to 90.5 %) |" in plain
     assert "| Angry customer | ❌ failed | 0 % (0 of 1) | 0 % to 79 % | 0.25 | 1,234 |" in plain
@@ -77,7 +77,7 @@ def test_failures_come_before_what_errored() -> None:
 
     text = text_of(a_run(), [errored, an_execution()])
 
-    assert text.index("cause assertion") < text.index("cause provider")
+    assert text.index("A check did") < text.index("The model provider")
 
 
 def test_a_run_that_passed_has_no_section_about_what_went_wrong() -> None:
