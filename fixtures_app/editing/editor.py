@@ -138,6 +138,7 @@ class Editor(KeepsTexts, ModelAdmin):
 
     paginator = InfinitePaginator
     show_full_result_count = False
+    list_disable_select_all = True  # it would say how many there are
     list_per_page = 50
     warn_unsaved_form = True
     change_form_template = "admin/editor.html"

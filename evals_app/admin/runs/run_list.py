@@ -34,11 +34,12 @@ class RunList(ChangeList):
     """A page of the list: runs by day, each followed by those that belong to it."""
 
     result_list: Any
+    own_rows: Any  # without those that belong to them
     open_rows = ""  # selectors of rows that change
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        rows = list(self.result_list)
+        rows = self.own_rows = list(self.result_list)
         _add_headings(rows)
         if BelongingFilter.parameter_name not in request.GET:
             below = runs_below(rows)

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from evals_app.admin.runs.run_admin import RunAdmin
 from evals_app.models import Run, Settlement, Worker
 from tests.admin.run_pages import hold, page_of, url
 from tests.authored import client_who_may
@@ -91,6 +92,19 @@ def test_what_belongs_to_a_run_is_below_it_and_more_of_it_a_click_away(
     newer = [make_run(["failed"], suite=suite, rerun_of=first).pk for _ in range(3)]
     assert listed()[0] == [first.pk, *sorted([*newer, followers[-1]], reverse=True)]
     assert f'href="?which={first.pk}">1 retest, 4 re-runs, 1 grading again</a>' in listed()[1]
+
+
+def test_runs_below_others_do_not_count_for_the_pages_of_the_list(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RunAdmin, "list_per_page", 2)
+    first = make_run(["failed"])
+    make_run(["passed"], rerun_of=first)
+    assert re.search(r">\s+1\s+run\s+<", admin_client.get(LIST).text)
+
+    make_run(["failed"])
+    make_run(["failed"])
+    assert "Next</a>" in admin_client.get(LIST).text
 
 
 def test_runs_below_others_can_be_ticked_too(admin_client: Client) -> None:

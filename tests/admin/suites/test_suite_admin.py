@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import pytest
@@ -374,6 +375,17 @@ def test_agents_of_one_name_can_be_distinguished(admin_client: Client) -> None:
 
 
 # The list
+
+
+def test_no_number_of_suites_that_no_one_counted_is_offered_for_selection(
+    admin_client: Client,
+) -> None:
+    write_suite()
+
+    html = admin_client.get(LIST).content.decode()
+
+    assert "Select record" in html
+    assert not re.search(r"Select all\s+\d", html)
 
 
 def test_the_list_shows_the_last_verdict_of_a_real_run(admin_client: Client) -> None:
