@@ -12,7 +12,7 @@ from django.db.models import Case, Count, F, Q, QuerySet, When, Window
 from django.db.models.functions import RowNumber
 from django.utils.safestring import SafeString
 
-from evals_app.admin.kit.charts import Chart, Series, line_chart, sparkline
+from evals_app.admin.kit.charts import MIN_CHART, Chart, Series, line_chart, sparkline
 from evals_app.admin.kit.presentation import plural, run_badges
 from evals_app.models import Agent, Run, Suite
 from evals_app.models import Case as SuiteCase
@@ -35,7 +35,6 @@ from evals_app.runs.release import Candidate, SuiteRelease, never_run, releases_
 MAX_SUITES = 100
 TREND_RUNS = 10
 SUITE_TREND_RUNS = 20
-MIN_CHART = 5  # runs; fewer are words and a small line
 TREND_SUITES = 5  # more lines cannot be distinguished
 
 

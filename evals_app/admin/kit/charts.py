@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from evals_app.reports.words.figures import percent
 
 # All have a contrast of 3:1 or more on white and on Unfold's dark ground; dashes also differ.
+MIN_CHART = 5  # points; fewer are words, a table or a small line
 _LINES: tuple[tuple[str, list[int]], ...] = (
     ("#2f6fdb", []),
     ("#0d8a72", [6, 4]),

@@ -14,7 +14,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.views import ChangeList
 
-from evals_app.admin.kit.charts import Chart, Series, line_chart
+from evals_app.admin.kit.charts import MIN_CHART, Chart, Series, line_chart
 from evals_app.admin.kit.pages import page_context, person, viewers_of
 from evals_app.admin.kit.permissions import AddedUp
 from evals_app.admin.starting.run_choices import CeilingField
@@ -105,10 +105,14 @@ def _of_limit(limit: MonthlyLimit) -> str:
     return f"{usd_text(limit.max_usd)}, {left} left" if limit.left_usd else "used up"
 
 
-def _chart(first: date, days: Sequence[SpentAmount]) -> Chart:
+def _chart(first: date, days: Sequence[SpentAmount]) -> Chart | None:
+    """Return the chart of a month, from the first day on which something was spent; None for few days."""
     by_day = {row.key: row for row in days}
     sides = {"Agents": "agent_usd", "Judges": "judge_usd", "Unknown": "unknown_usd"}
-    labels = [str(day) for day in each_day(first)]
+    begun = min(by_day, default="")
+    labels = [day for day in map(str, each_day(first)) if day >= begun]
+    if len(labels) < MIN_CHART:
+        return None
     series = [
         Series(name, [float(getattr(by_day.get(day), side, 0)) for day in labels])
         for name, side in sides.items()

@@ -7,7 +7,8 @@ import pytest
 from django.test import Client
 
 from evals_app.admin.agents.copies import copy_agent
-from evals_app.admin.history.trends import MIN_CHART, SUITE_TREND_RUNS, suite_trend
+from evals_app.admin.history.trends import SUITE_TREND_RUNS, suite_trend
+from evals_app.admin.kit.charts import MIN_CHART
 from evals_app.models import CaseResult
 from evals_app.reports.answers.run_json import CASES_DIGEST
 from tests.authored import a_case, client_who_may, write_suite

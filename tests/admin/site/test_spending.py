@@ -69,6 +69,23 @@ def test_the_chart_has_a_place_for_each_day_and_the_numbers_of_the_table(
     assert (judges["data"][0], sum(judges["data"])) == (0.2, 0.2)
 
 
+@pytest.mark.parametrize(
+    ("until", "labels"),
+    [(16, ["12", "13", "14", "15", "16"]), pytest.param(15, None, id="a table says it better")],
+)
+def test_the_chart_begins_with_the_first_day_of_spending_and_has_five_days(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch, until: int, labels: list[str] | None
+) -> None:
+    monkeypatch.setattr("evals_app.runs.money.spending.today", lambda: date(2026, 11, until))
+    spend(date(2026, 11, 12), "0.50")
+
+    page = admin_client.get(PAGE, {"month": "2026-11"})
+
+    chart = page.context["chart"]
+    assert (json.loads(chart.data)["labels"] if chart else None) == labels
+    assert ("<canvas" in page.text) is bool(labels)
+
+
 @pytest.mark.usefixtures("november")
 def test_what_others_spent_needs_the_right_to_see_people() -> None:
     client = client_who_may("view_run")
