@@ -133,8 +133,8 @@ def test_the_strip_has_the_runs_around_an_execution(admin_client: Client) -> Non
     assert [mark.run for mark in marks if mark.is_this] == [runs[6]]
     assert [mark.run for mark in marks if mark.is_edited] == [runs[5]]
     page = admin_client.get(f"/admin/evals_app/execution/{execution.pk}/strip/").content.decode()
-    assert page.count('aria-label="Passed"') == 9
-    assert page.count('aria-label="Failed"') == 1
+    assert page.count('class="ew-dot is-good" role="img" aria-label="Passed"') == 9
+    assert page.count('class="ew-dot is-bad" role="img" aria-label="Failed"') == 1
 
 
 def test_the_strip_of_a_trial_run_has_that_run_too() -> None:
