@@ -3,7 +3,6 @@
 from datetime import date, datetime, timedelta, tzinfo
 
 from django import template
-from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
@@ -37,7 +36,7 @@ def day_heading(day: date) -> str:
 @register.filter
 def since(at: datetime) -> SafeString:
     """Return "3 minutes ago"; a pointer over it shows the moment."""
-    return _time_tag(at, naturaltime(at))
+    return _time_tag(at, ago_text(at))
 
 
 def ago_text(at: datetime) -> str:
