@@ -210,8 +210,8 @@ class FixtureWorld:
         self._record(op, row, None)
 
     def search(self, query: str, *, limit: int = 5) -> list[Row]:
-        """Rank the chunks that share a word with the query by BM25, and then by id."""
-        index = _index_texts(tuple(text for text, _ in self._chunks.values()))
+        """Rank the chunks that share a word with the query, in their text or id, by BM25, and then by id."""
+        index = _index_texts(tuple(f"{id_} {text}" for id_, (text, _) in self._chunks.items()))
         ids = list(self._chunks)
         ranked = sorted((-round(score, 6), ids[place]) for place, score in index(query).items())
         return [

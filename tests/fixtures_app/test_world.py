@@ -390,6 +390,7 @@ def make_library(**texts: str) -> FixtureWorld:
         pytest.param("ﬁne", ["street"], id="ligature"),
         pytest.param("hello", ["a", "b"], id="ties-by-id"),
         pytest.param("fund", [], id="whole-words"),
+        pytest.param("opening hours", ["opening-hours"], id="its-name"),
         pytest.param("weather", [], id="no-match"),
         pytest.param("?!", [], id="no-words"),
     ],
@@ -403,6 +404,7 @@ def test_chunks_are_ranked_by_the_words_they_share_with_the_query(
         long="A refund of the shipping costs takes some more days than you may think.",
         short="Refund policy",
         street="A fine Straße",
+        **{"opening-hours": "From 9 to 18."},
     )
 
     assert [chunk["id"] for chunk in world.search(query)] == matches
