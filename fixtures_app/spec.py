@@ -21,7 +21,7 @@ from fixtures_app.ground.schema_problems import schema_problems
 from fixtures_app.ground.schemas import schema_misfits
 from fixtures_app.ground.spec_errors import error_at, taken_apart
 from fixtures_app.ground.strict_json import JsonObject
-from fixtures_app.ground.words import suggestion
+from fixtures_app.ground.words import plain_name, suggestion
 
 _MAX_HINTS = 20  # difflib is slow
 
@@ -55,8 +55,10 @@ def _as_slug(value: str) -> str:
 
 def _as_type_slug(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*", value):
+        plain = plain_name(value)
+        meant = f" Did you mean {plain}?" if plain else ""
         raise ValueError(
-            "An entity type has letters, digits and single hyphens, for example student."
+            f"An entity type has letters, digits and single hyphens, for example student.{meant}"
         )
     return value
 

@@ -19,6 +19,11 @@ _TEXTS = {
     FieldKind.DATE_TIME,
     FieldKind.CHOICE,
 }
+# Day and month with points, as in 2.12.2026; with other signs some countries write the month first.
+_OTHER_DATE = re.compile(
+    r"(?P<first>\d{1,2})(?P<sign>[./-])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4})"
+)
+_MONTHS = 12
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _JSON_BEGINS = re.compile(r'[\[{"]')
@@ -157,7 +162,25 @@ def _read_date(word: str) -> str:
             return word
     except ValueError:
         pass
-    raise ValueError("Write a date as year-month-day, for example 2026-05-01.")
+    meant = meant_date(word)
+    asks = f" Did you mean {meant}?" if meant else ""
+    raise ValueError(f"Write a date as year-month-day, for example 2026-05-01.{asks}")
+
+
+def meant_date(word: str) -> str:
+    """Return a date in another order as year-month-day; "" if it is none, or could be two dates."""
+    parts = _OTHER_DATE.fullmatch(word)
+    if parts is None:
+        return ""
+    day, month, year = int(parts["first"]), int(parts["second"]), int(parts["year"])
+    if parts["sign"] != "." and day != month:
+        if max(day, month) <= _MONTHS:
+            return ""
+        day, month = max(day, month), min(day, month)
+    try:
+        return date(year, month, day).isoformat()
+    except ValueError:
+        return ""
 
 
 def _read_choice(choices: tuple[str, ...], word: str) -> str:

@@ -4,12 +4,10 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
 from typing import TypedDict
 
-from fixtures_app.ground.cells import read_cell
+from fixtures_app.ground.cells import meant_date, read_cell
 from fixtures_app.ground.field_table import Field, FieldKind
 from fixtures_app.ground.strict_json import Json
 
@@ -23,7 +21,6 @@ _REFS = ("ref", "id")
 _STATUS = "status"
 _CODE = re.compile(r"-?0\d|\+|.*[eE]")  # not a number: 007, +49, 1E5
 _COMMA = re.compile(r"-?\d+(?:,(\d+))?", re.ASCII)
-_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
 _GUESSED = (
     *(FieldKind.WHOLE, FieldKind.NUMBER, FieldKind.YES_NO),
     *(FieldKind.DATE, FieldKind.TIME, FieldKind.DATE_TIME),
@@ -116,9 +113,8 @@ def _without_empty_end(row: Sequence[str]) -> Sequence[str]:
 def _as_written_here(texts: list[str]) -> list[str]:
     """Return dates and numbers of a column as cells of this product have them."""
     filled = list(filter(None, texts))
-    if filled and all(map(_DOTTED.fullmatch, filled)):
-        with suppress(ValueError):
-            return [text and _iso(text) for text in texts]
+    if filled and all(map(meant_date, filled)):
+        return list(map(meant_date, texts))
     decimals = [match and match[1] for match in map(_COMMA.fullmatch, filled)]
     # 1,234 alone may be a thousand; 12,5 cannot.
     if any(one and len(one) != 3 for one in decimals) and all(  # noqa: PLR2004
@@ -126,11 +122,6 @@ def _as_written_here(texts: list[str]) -> list[str]:
     ):
         return [text.replace(",", ".") for text in texts]
     return texts
-
-
-def _iso(text: str) -> str:
-    day, month, year = map(int, text.split("."))
-    return date(year, month, day).isoformat()
 
 
 def guess_fields(table: PastedTable) -> tuple[Field, ...]:

@@ -1,6 +1,8 @@
 """Finds the known name that was probably meant, and names that are free."""
 
 import difflib
+import re
+import unicodedata
 from collections.abc import Iterable
 from itertools import chain, count, islice
 
@@ -47,6 +49,13 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     more = ", ..." if len(names) > _KNOWN_SHOWN else ""
     listing = f" Known: {', '.join(names[:_KNOWN_SHOWN])}{more}." if names else ""
     return near(word, names) or listing
+
+
+def plain_name(text: str) -> str:
+    """Return a text as a name of plain letters, digits and hyphens: "Parcel-Grosse"."""
+    letters = unicodedata.normalize("NFKD", text.replace("ß", "ss"))
+    plain = re.sub(r"[^A-Za-z0-9_]+", "-", letters.encode("ascii", "ignore").decode())
+    return re.sub(r"[-_]{2,}", "-", plain).strip("-_")
 
 
 def numbered_name(wanted: str, taken: Iterable[str], *, length: int, mark: str = "-") -> str:

@@ -86,6 +86,12 @@ def test_what_is_unusual_but_sound_is_accepted(written: dict[str, Any]) -> None:
         ),
         ({"chunks": [{"id": "a", "text": ""}]}, ("chunks", 0, "text"), "at least 1"),
         pytest.param({"slug": "Class Data"}, ("slug",), "lowercase letters", id="slug"),
+        pytest.param(
+            {"entity_types": [{"slug": "Parcel Größe", "schema": {}}]},
+            ("entity_types", 0, "slug"),
+            "mean Parcel-Grosse?",
+            id="type",
+        ),
         pytest.param({"entitys": []}, ("entitys",), "Extra inputs", id="unknown-key"),
         pytest.param({"description": "a\0b"}, ("description",), "NUL", id="nul"),
     ],

@@ -42,7 +42,7 @@ from evals_app.requests.throttles import AgentTests, Strangers, in_minutes
 from evals_app.runs.ground.rights import RUNNING
 from fixtures_app.editing.times import moment_text
 from fixtures_app.ground.spec_errors import messages_of
-from fixtures_app.ground.words import numbered_name
+from fixtures_app.ground.words import numbered_name, plain_name
 
 ASKING = "evals_app.add_agent"
 _SLUG_LENGTH = 100
@@ -75,7 +75,7 @@ def ask_developer(request: HttpRequest) -> HttpResponse:
 
 def _waiting_agent(name: str) -> Agent:
     taken = Agent.objects.values_list("slug", flat=True)
-    slug = numbered_name(slugify(name) or "agent", taken, length=_SLUG_LENGTH)
+    slug = numbered_name(slugify(plain_name(name)) or "agent", taken, length=_SLUG_LENGTH)
     written = {"agent": name, "slug": slug, "driver": "scripted"}
     save_agent(AgentSpec.model_validate(written | {"rules": [{"error": NOT_CONNECTED}]}))
     return Agent.objects.get(slug=slug)

@@ -23,7 +23,7 @@ from unfold.widgets import INPUT_CLASSES, UnfoldAdminTextInputWidget
 
 from evals_app.admin.kit.pages import page_context, secret_link_page
 from evals_app.models import PasswordLink
-from fixtures_app.ground.words import numbered_name
+from fixtures_app.ground.words import numbered_name, plain_name
 
 _MAX_USERNAME = User._meta.get_field("username").max_length or 150  # noqa: SLF001 - documented
 
@@ -87,7 +87,7 @@ class InvitationForm(PersonForm):
 
 def unused_name(name: str) -> str:
     """Return a username that no one has: "ann-smith", or "ann-smith-2"."""
-    wanted = slugify(name) or "person"
+    wanted = slugify(plain_name(name)) or "person"
     taken = User.objects.filter(username__startswith=wanted[:10])
     return numbered_name(wanted, taken.values_list("username", flat=True), length=_MAX_USERNAME)
 

@@ -218,6 +218,7 @@ def test_who_has_a_password_keeps_it_until_the_link_is_used(admin_client: Client
         ([], "Ann Smith", "ann-smith"),
         (["ann-smith"], "Ann Smith", "ann-smith-2"),
         (["ann-smith", "ann-smith-2"], "Ann Smith", "ann-smith-3"),
+        ([], "Jürgen Weiß", "jurgen-weiss"),
         ([], "安", "person"),
     ],
 )

@@ -90,7 +90,7 @@ def test_ids_and_statuses_are_not_fields() -> None:
         ("a\ta\n1\t2", "Two columns have the heading “a”."),
         ("a\tb\n1\t2\t3", "Row 2 has more cells than there are headings."),
         ("a\n" + "1\n" * (MAX_ROWS + 1), "5,001 rows"),
-        (f'a\tb\n"{"x" * 200_000}', "This is not a table"),
+        ("a\tb\rc\td", "This is not a table"),
     ],
 )
 def test_what_is_not_a_table_is_refused(text: str, message: str) -> None:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from fixtures_app.ground.words import near, nearest, suggestion
+from fixtures_app.ground.words import near, nearest, numbered_name, plain_name, suggestion
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,23 @@ def test_many_long_names_are_compared_quickly() -> None:
     nearest("x" * 1_000_000, (f"name {number}" * 100 for number in range(100_000)))
 
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Parcel Größe", "Parcel-Grosse"),
+        ("  two   words ", "two-words"),
+        ("a_ -b", "a-b"),
+        ("snake_case", "snake_case"),
+        ("安", ""),
+    ],
+)
+def test_a_plain_name_is_made_of_any_text(text: str, name: str) -> None:
+    assert plain_name(text) == name
+
+
+def test_a_free_name_is_numbered() -> None:
+    assert numbered_name("desk", ["desk", "desk-2"], length=20) == "desk-3"
+    assert numbered_name("x" * 30, [], length=20) == "x" * 12
+    assert numbered_name("A", ["A"], length=20, mark="_") == "A_2"
