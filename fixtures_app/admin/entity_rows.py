@@ -73,6 +73,11 @@ class EntitySheet:
         return [one for one in self.columns.values() if is_named and not one.is_named]
 
     @property
+    def status_title(self) -> str:
+        """The title of the status that every entity has; a type may have a field of that name."""
+        return "Row status" if "status" in self.columns else "Status"
+
+    @property
     def width(self) -> int:
         return len(self.columns) + 3
 

@@ -70,9 +70,9 @@
     for (const text of banner.querySelectorAll("[data-when]")) text.hidden = text.dataset.when !== when;
     const at = new Date(draft.at);
     const isToday = at.toDateString() === new Date().toDateString();
-    const words = isToday
-      ? at.toLocaleTimeString([], { timeStyle: "short" })
-      : at.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+    // As pages write moments, whatever the browser would: 22:55, or 22 Nov 2026, 22:55.
+    const day = isToday ? {} : { day: "numeric", month: "short", year: "numeric" };
+    const words = at.toLocaleString("en-GB", { ...day, hour: "2-digit", minute: "2-digit" });
     for (const time of banner.querySelectorAll("time")) {
       time.dateTime = at.toISOString();
       time.textContent = words;
