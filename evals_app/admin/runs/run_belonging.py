@@ -69,7 +69,8 @@ def runs_below(runs: Sequence[Run]) -> dict[int, list[Any]]:
     keys = [run.pk for run in runs]
     parent = Coalesce("settlement__head", "grades_of", "rerun_of")
     newest = Window(RowNumber(), partition_by=F("parent"), order_by=F("pk").desc())
-    follow = Q(settlement__head__in=keys) | Q(grades_of__in=keys) | Q(rerun_of__in=keys)
+    retests = Settlement.objects.filter(head__in=keys).values("pk")  # a join would read all runs
+    follow = Q(settlement__in=retests) | Q(grades_of__in=keys) | Q(rerun_of__in=keys)
     rows = Run.objects.filter(follow).annotate(parent=parent, back=newest)
     loaded = with_followers(with_pass_rates(rows.filter(back__lte=MAX_BELOW)))
     below: dict[int, list[Any]] = {}
