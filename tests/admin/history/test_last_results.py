@@ -10,7 +10,7 @@ from django.utils import timezone
 from tests.authored import client_who_may
 from tests.makers import make_run, make_suite
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both]
 
 SUITES = "/admin/evals_app/suite/"
 AGENTS = "/admin/evals_app/agent/"

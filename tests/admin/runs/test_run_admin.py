@@ -61,6 +61,7 @@ def test_the_list_says_what_runs_covered(admin_client: Client) -> None:
     assert "1 of 38 cases" in admin_client.get(LIST).content.decode()
 
 
+@pytest.mark.both
 def test_what_belongs_to_a_run_is_below_it_and_more_of_it_a_click_away(
     admin_client: Client,
 ) -> None:
