@@ -8,14 +8,17 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from evals_app.engine.specs.agent_spec import NOT_CONNECTED
 from evals_app.library.deleting.written import delete_case
 from evals_app.models import (
     AcceptedFailure,
+    Agent,
     ApiToken,
     Assertion,
     Attachment,
     BulkEdit,
     Case,
+    DeveloperLink,
     EvaluationSteps,
     GradeResult,
     MonthlyCeiling,
@@ -148,7 +151,7 @@ def samples_for(settings: Any) -> Samples:
         f"{execution.pk}/review/?word=comment",
         "api/": "/api/nothing/",
         "admin/invitation/<uidb64>/<token>/": "/admin/invitation/MQ/made-up/",
-        "admin/connect/<int:pk>/<token>/": "/admin/connect/1/made-up/",
+        "admin/connect/<int:pk>/<token>/": _developer_link(root),
     }
     urls |= {
         route: f"/{route.replace('<slug:slug>', suite.slug).replace('<int:pk>', str(case.pk))}"
@@ -176,6 +179,17 @@ def samples_for(settings: Any) -> Samples:
         "admin/evals_app/deleted/restore/": {"entry": deleted.pk},
     }
     return Samples(parts | urls, bodies)
+
+
+def _developer_link(root: User) -> str:
+    agent = Agent.objects.create(
+        slug="waits",
+        name="Waits",
+        driver="scripted",
+        connection={"rules": [{"error": NOT_CONNECTED}]},
+    )
+    link, token = DeveloperLink.make(agent, by=root)
+    return f"/admin/connect/{link.pk}/{token}/"
 
 
 def _steps() -> EvaluationSteps:

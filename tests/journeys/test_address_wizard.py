@@ -67,6 +67,35 @@ def test_an_agent_with_json_of_its_own_is_added_tested_and_talked_to(visit: Visi
         expect(page.get_by_text("“Hello” It has shipped.", exact=True)).to_be_visible()
 
 
+def test_a_developer_connects_an_agent_without_an_account(visit: Visit) -> None:
+    with WebServer(answer) as server, permitting(hosts=(server.host,)):
+        page = visit("evals_app_agent_changelist")
+        page.get_by_role("link", name="Add your first agent").click()
+        page.get_by_role("link", name="Ask your developer").click()
+        page.get_by_label("Name of the agent").fill("Shop")
+        page.get_by_role("button", name="Make a link").click()
+        link = page.get_by_label("Link").input_value()
+        page.get_by_role("link", name="I have copied it").click()
+        expect(page.get_by_role("heading", name="Waiting for your developer")).to_be_visible()
+
+        assert page.context.browser is not None
+        developer = page.context.browser.new_context().new_page()
+        developer.goto(link)
+        body = json.dumps({"question": "Where is order 1042?", "stream": False})
+        developer.get_by_label("curl command").fill(f"curl {server.url} -d '{body}'")
+        developer.get_by_role("button", name="Send it once").click()
+        developer.get_by_role("radio", name="reply in data").check()
+        developer.get_by_role("button", name="Ask the agent").click()
+        expect(developer.get_by_text("orders.find", exact=True)).to_be_visible()
+        developer.get_by_role("button", name="Send", exact=True).click()
+        expect(developer.get_by_role("status")).to_contain_text("Your answer arrived")
+
+        page.reload()
+        expect(page.get_by_role("heading", name="Your developer answered")).to_be_visible()
+        page.locator("#content-main, main").get_by_role("link", name="Talk to it").first.click()
+        expect(page.get_by_label("Your message")).to_be_visible()
+
+
 def server_said() -> str:
     sent = answer(Asked("POST", "/", {}, b'{"question": "Where is order 1042?"}'))
     return json.dumps(json.loads(sent.content), ensure_ascii=False, indent=2)
