@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from evals_app.engine.specs.files import sha256_of
 from evals_app.models import Execution, Run
 from evals_app.reports.answers.forecasts import ForecastAnswer, forecast_json
 from evals_app.reports.answers.run_answers import (
@@ -36,7 +37,7 @@ from evals_app.requests.endpoint import (
 from evals_app.requests.filters import ExecutionFilters, RunFilters
 from evals_app.requests.pagination import ByPosition
 from evals_app.requests.permissions import Need, Scope
-from evals_app.requests.starts import sha256, start_once
+from evals_app.requests.starts import start_once
 from evals_app.requests.waiting import WAIT, seconds_to_wait, wait_until
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.money.ceilings import month_left
@@ -47,7 +48,6 @@ from evals_app.runs.reading.run_readers import (
     run_rows,
 )
 from evals_app.runs.starting.forecast import forecast
-from fixtures_app.ground.json_data import canonical
 
 VIEW = Need(Scope.READ, "evals_app.view_run")
 RUN = Need(Scope.RUN, *RUNNING)
@@ -151,9 +151,12 @@ class OneRun(OneEndpoint):
         return answer
 
     def _answer(self, request: Request, pk: int) -> HttpResponse:
-        answer = super().get(request, pk=pk)
-        content = canonical(answer.data)  # type: ignore[attr-defined]  # an answer of REST framework
-        answer.headers["ETag"] = etag = quote_etag(sha256(content))
+        answer: Any = super().get(request, pk=pk)
+        # The answer may be large: its bytes are written once, for the ETag and for the client.
+        answer.accepted_renderer = request.accepted_renderer
+        answer.accepted_media_type = request.accepted_media_type
+        answer.renderer_context = self.get_renderer_context()
+        answer.headers["ETag"] = etag = quote_etag(sha256_of(answer.render().content))
         return get_conditional_response(request, etag=etag, response=answer) or answer
 
 

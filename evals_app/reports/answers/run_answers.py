@@ -40,19 +40,23 @@ class Answer(BaseModel):
     """
 
     KEYS: ClassVar[tuple[str, ...]]
+    DURATIONS: ClassVar[tuple[str, ...]]
     model_config = ConfigDict(model_title_generator=lambda model: schema_name(model.__name__))
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
         cls.KEYS = tuple(cls.model_fields)
+        cls.DURATIONS = tuple(key for key in cls.KEYS if key.endswith("_ms"))
 
     @classmethod
     def of(cls, row: Row = _NOTHING, /, **values: object) -> Json:
         """Return the answer: `values`, and for all other keys the columns of the same names."""
-        return {
-            key: _round_duration(key, values[key] if key in values else in_json(row[key]))
-            for key in cls.KEYS
-        }
+        answer = {key: values[key] if key in values else in_json(row[key]) for key in cls.KEYS}
+        for key in cls.DURATIONS:
+            # To the microsecond: what a clock adds to that is noise.
+            if isinstance(value := answer[key], float):
+                answer[key] = round(value, 3)
+        return answer
 
     @classmethod
     def of_object(cls, source: object, /, **values: object) -> Json:
@@ -69,11 +73,6 @@ def schema_name(name: str) -> str:
 def in_json(value: object) -> Any:
     """Return a value as JSON has it: decimals as numbers, moments and days as text, tuples as lists."""
     return _IN_JSON[kind](value) if (kind := type(value)) in _IN_JSON else value
-
-
-def _round_duration(key: str, value: object) -> object:
-    """Return a duration to the microsecond: what a clock adds to that is noise."""
-    return round(value, 3) if key.endswith("_ms") and isinstance(value, float) else value
 
 
 Interval = Annotated[

@@ -424,10 +424,12 @@ def _effort(row: Row, *, source: int | None) -> Json:
 
 
 def _tokens(row: Row) -> Json:
-    return {
-        side: {kind: row[f"{side}_{kind}_tokens"] for kind in TokenCount.KEYS}
-        for side in Tokens.KEYS
-    }
+    return {side: {kind: row[name] for kind, name in of.items()} for side, of in _TOKENS.items()}
+
+
+_TOKENS = {
+    side: {kind: f"{side}_{kind}_tokens" for kind in TokenCount.KEYS} for side in Tokens.KEYS
+}
 
 
 def _costs(agent: Decimal | None, judge: Decimal | None) -> Json:
