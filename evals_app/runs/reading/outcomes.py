@@ -15,6 +15,7 @@ from evals_app.engine.statistics.comparison import CaseOutcome, match_names
 from evals_app.engine.statistics.effort import NO_EFFORT, CaseEffort
 from evals_app.models import CaseResult, Execution, Run
 from evals_app.runs.ground.check_counts import checks_of
+from fixtures_app.ground.memory import pause_collection
 
 MAX_RESULTS = 400_000  # of cases, of all runs together; they take 120 MB
 
@@ -69,6 +70,7 @@ def differing_trials(
     )
 
 
+@pause_collection()
 def outcomes_of(
     run_ids: Sequence[int], *, reads_grades: bool = True, reads_effort: bool = False
 ) -> dict[int, dict[str, CaseOutcome]]:

@@ -38,6 +38,7 @@ from evals_app.reports.answers.run_json import (
     run_details_json,
 )
 from evals_app.runs.reading.model_comparison import comparison_of
+from fixtures_app.ground.memory import pause_collection
 
 # Executions read at once; a transcript may have 200,000 characters.
 CHUNK = 100
@@ -57,6 +58,7 @@ def execution_rows() -> QuerySet[Execution, Row]:
     return rows
 
 
+@pause_collection()
 def run_details(run_id: int) -> Json | None:
     """Return a run with its cases and gates; None if it does not exist."""
     row = Run.objects.values(*DETAIL_COLUMNS).filter(pk=run_id).first()
