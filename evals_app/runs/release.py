@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Q
+from django.db.models import Case, Count, Exists, OuterRef, QuerySet, When
 from django.utils import timezone
 
 from evals_app.engine.record.trial import Cause, Verdict
@@ -292,13 +292,21 @@ def _gates(run: Run) -> tuple[GateResult, ...]:
     return tuple(GateResult(**gate) for gate in run.reviewed.get("gates") or recorded or ())
 
 
+_known_cases_run: Remembered[EndedRun, int] = Remembered(1000)
+
+
 def _cases_run(runs: Sequence[Run]) -> dict[int, int]:
     """Count by run the cases with a verdict, of those that were stopped before their end."""
-    stopped = [run.pk for run in runs if _is_cut_short(run)]
-    if not stopped:
-        return {}
-    rows = Execution.objects.filter(run__in=stopped).exclude(verdict="").order_by()
-    return dict(rows.values_list("run").annotate(cases=Count("case", distinct=True)))
+    stopped = {EndedRun.of(run): run.pk for run in runs if _is_cut_short(run)}
+    known = _known_cases_run.of(stopped)
+    if new := {key: pk for key, pk in stopped.items() if key not in known}:
+        rows = Execution.objects.filter(run__in=new.values()).exclude(verdict="").order_by()
+        cases = rows.values_list("run").annotate(cases=Count("case", distinct=True))
+        counts = dict.fromkeys(new.values(), 0) | dict(cases)
+        read = {key: counts[pk] for key, pk in new.items()}
+        _known_cases_run.keep(read)
+        known |= read
+    return {pk: known[key] for key, pk in stopped.items()}
 
 
 def _is_cut_short(run: Run) -> bool:
@@ -330,33 +338,33 @@ def accepted_failures(candidates: Sequence[Candidate]) -> dict[int, list[Accepte
     run, was edited or removed.
     """
     today, runs = timezone.now().date(), {suite.pk: run.pk for suite, run, _ in candidates}
+    if not runs:
+        return {}
     rows = AcceptedFailure.objects.filter(suite__in=runs, withdrawn_at=None).order_by("pk")
     rows_now = {
         (row.suite_id, row.case): row
-        for row in rows
+        for row in _with_results(rows, runs)
         if not row.is_over(today) and row.run_number <= runs[row.suite_id]
     }
-    if not rows_now:
-        return {}
-    suites = {suite for suite, _ in rows_now}
-    whole = Run.objects.suite_verdicts().filter(suite__in=suites)
-    of_runs = Q(run__in=[runs[suite] for suite in suites]) | Q(run__in=whole)
-    results = CaseResult.objects.filter(of_runs, name__in={case for _, case in rows_now})
-    same, passed = set(), set()
-    columns = ("run__suite", "run", "name", "digest", "verdict")
-    for suite, pk, name, digest, verdict in results.values_list(*columns):
-        row = rows_now.get((suite, name))
-        if row is None:
-            continue
-        if pk == runs[suite] and digest == row.digest:
-            same.add((suite, name))
-        elif row.run_number < pk < runs[suite] and verdict == Verdict.PASSED:
-            passed.add((suite, name))
     counting: dict[int, list[AcceptedFailure]] = {}
-    for key, row in rows_now.items():
-        if key in same - passed:
+    for row in rows_now.values():
+        if row.is_same and not row.has_passed:
             counting.setdefault(row.suite_id, []).append(row)
     return counting
+
+
+def _with_results(rows: QuerySet[AcceptedFailure], runs: Mapping[int, int]) -> QuerySet[Any]:
+    """Note whether a run, by suite, has the case with the same content, and whether it passed before."""
+    tested = Case(*(When(suite=suite, then=pk) for suite, pk in runs.items()))
+    results = CaseResult.objects.filter(name=OuterRef("case"))
+    whole = Run.objects.suite_verdicts().filter(
+        suite=OuterRef(OuterRef("suite")), pk__gt=OuterRef(OuterRef("run_number"))
+    )
+    before = results.filter(run__in=whole.values("pk"), run__lt=OuterRef("tested"))
+    return rows.annotate(tested=tested).annotate(
+        is_same=Exists(results.filter(run=OuterRef("tested"), digest=OuterRef("digest"))),
+        has_passed=Exists(before.filter(verdict=Verdict.PASSED)),
+    )
 
 
 def _findings(candidates: Sequence[Candidate]) -> dict[int, dict[str, Finding]]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 from pydantic import ValidationError
@@ -29,8 +29,7 @@ _MEANING = {
 @viewers_of(Suite)
 def can_fail(request: HttpRequest, pk: int) -> HttpResponse:
     """Try the checks of a suite on answers that ought to fail, and show which of them pass."""
-    _, context = part_context(request, pk, tab="check")
-    suite = get_object_or_404(Suite.objects.with_everything(), pk=pk)
+    suite, context = part_context(request, pk, tab="check", suites=Suite.objects.with_everything())
     try:
         context |= _results(suite, probe_stored(suite, is_over=short_budget()))
     except ValidationError as error:

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple, Self
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, TextField, Value
+from django.db.models import Case as Choice
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
 from django.db.models.functions import Cast, StrIndex
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
@@ -100,6 +101,10 @@ def _with_tag(cases: QuerySet[Case], tag: str) -> QuerySet[Case]:
 def known_tags(rows: QuerySet[Case] | QuerySet[Suite]) -> list[str]:
     """Return all tags of cases or suites, by name."""
     lists = rows.exclude(tags=[]).order_by().values_list("tags", flat=True).distinct()
+    return _by_name(lists)
+
+
+def _by_name(lists: Iterable[Sequence[str]]) -> list[str]:
     return sorted({tag for tags in lists for tag in tags}, key=str.casefold)
 
 
@@ -155,11 +160,19 @@ class CaseList:
         self._page_asked, self._may_read = page, may_read
 
     @cached_property
+    def _by_tags(self) -> list[tuple[list[str], int, int]]:
+        """The tags that cases have, with how many cases and disabled ones have just these."""
+        counts = {"total": Count("pk"), "disabled": Count("pk", filter=Q(enabled=False))}
+        rows = self.suite.cases.order_by().values("tags").annotate(**counts)
+        return list(rows.values_list("tags", *counts))
+
+    @property
     def counts(self) -> Mapping[str, int]:
         """How many cases there are, and how many of them are disabled."""
-        disabled = Count("pk", filter=Q(enabled=False))
-        counts: Mapping[str, int] = self.suite.cases.aggregate(total=Count("pk"), disabled=disabled)
-        return counts
+        return {
+            "total": sum(total for _, total, _ in self._by_tags),
+            "disabled": sum(disabled for _, _, disabled in self._by_tags),
+        }
 
     @cached_property
     def matching(self) -> QuerySet[Case]:
@@ -187,26 +200,24 @@ class CaseList:
 
     @cached_property
     def tags(self) -> list[str]:
-        return known_tags(self.suite.cases)
+        return _by_name(tags for tags, _, _ in self._by_tags)
 
     @cached_property
     def lines(self) -> list[CaseLine]:
         cases = list(self.page.object_list)
         load_content(cases, case__in=cases)
         results = self._results([case.name for case in cases])
-        reasons = self._reasons(results)
         start = None if self.filter.query else self.page.start_index()
         return [
             self._line(
                 case,
                 results.get(case.name, _NO_RESULTS),
                 None if start is None else start + number,
-                reasons.get(case.name, ""),
             )
             for number, case in enumerate(cases)
         ]
 
-    def _line(self, case: Case, results: "_Results", number: int | None, reason: str) -> CaseLine:
+    def _line(self, case: Case, results: "_Results", number: int | None) -> CaseLine:
         turns = list(case.turns.all())
         result = results.now
         change = self._changes.get(case.name, NO_CHANGE)
@@ -221,7 +232,7 @@ class CaseList:
             is_edited=result is not None and result.digest not in {"", _digest(case)},
             change=change,
             alike=replace(self.filter, change=change.group).query if change.group else "",
-            reason=reason,
+            reason=results.reason,
             last=results.last,
         )
 
@@ -233,7 +244,9 @@ class CaseList:
         last = Run.objects.suite_verdicts().filter(suite=self.suite).order_by("-pk")
         of_runs = CaseResult.objects.filter(run__in=last.values("pk")[:LAST_RUNS])
         rows = of_runs.filter(name__in=names).order_by("run")
-        found: dict[str, dict[int, CaseResult]] = {}
+        if self._may_read:
+            rows = rows.annotate(why=_why_wrong(run))
+        found: dict[str, dict[int, Any]] = {}
         for row in rows.only("name", "run", "verdict", "digest", *TRIAL_COUNTS):
             found.setdefault(row.name, {})[row.run_id] = row
         return {
@@ -241,27 +254,23 @@ class CaseList:
             for name, by_run in found.items()
         }
 
-    def _reasons(self, results: "Mapping[str, _Results]") -> dict[str, str]:
-        """Return why cases went wrong in their last run, for people who may read conversations."""
-        wrong = [
-            name
-            for name, found in results.items()
-            if found.now and found.now.verdict in _WENT_WRONG
-        ]
-        if not (wrong and self._may_read):
-            return {}
-        rows = Execution.objects.filter(
-            run=self.suite.verdict_run_id, case__in=wrong, verdict__in=_WENT_WRONG
-        )
-        # The first trial that went wrong comes last, and counts.
-        return dict(rows.order_by("-trial").values_list("case", "reason"))
+
+def _why_wrong(run: int) -> Choice:
+    """Return why the first trial of a case that went wrong did so, for results of this run."""
+    trials = Execution.objects.filter(run=run, case=OuterRef("name"), verdict__in=_WENT_WRONG)
+    first = Subquery(trials.order_by("trial").values("reason")[:1])
+    return Choice(When(run=run, verdict__in=_WENT_WRONG, then=first))
 
 
 class _Results(NamedTuple):
     """A case in the last full run, and its last verdicts."""
 
-    now: CaseResult | None
+    now: Any  # a CaseResult, with `why` it went wrong for people who may read conversations
     last: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        return getattr(self.now, "why", None) or ""
 
 
 _NO_RESULTS = _Results(None, ())

@@ -51,6 +51,7 @@ from evals_app.runs.starting.forecast import informing_judges
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+_SUITES = Suite.objects.all()
 LAST_RUNS = 20
 LAST_ROWS = 60  # with retests, re-runs and gradings, which are below their runs
 LAST_DECISIONS = 20
@@ -117,12 +118,14 @@ def _buttons(
     return buttons, menu
 
 
-def part_context(request: HttpRequest, pk: int, *, tab: str) -> tuple[Any, dict[str, Any]]:
+def part_context(
+    request: HttpRequest, pk: int, *, tab: str, suites: QuerySet[Suite] = _SUITES
+) -> tuple[Any, dict[str, Any]]:
     """Return a suite, and the context of one of its pages."""
     if not may_view(request, Suite):
         raise PermissionDenied
-    suites = with_schedules(with_last_runs(Suite.objects.select_related("agent", "baseline")))
-    suite = get_object_or_404(suites.defer("baseline__summary"), pk=pk)
+    rows = with_schedules(with_last_runs(suites.select_related("agent", "baseline")))
+    suite = get_object_or_404(rows.defer("baseline__summary"), pk=pk)
     context = page_context(request, Suite, suite) | {"title": _TITLES.get(tab, suite.name)}
     return suite, context | suite_head(request, suite, tab=tab)
 

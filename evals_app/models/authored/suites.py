@@ -33,7 +33,7 @@ FRACTION = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 
 
 class _WithCases(ModelIterable):  # type: ignore[type-arg]  # it takes none when it runs
-    """Suites with their cases, turns and checks, in four queries.
+    """Suites with their cases, turns and checks, in three further queries.
 
     Prefetching would name every turn in a query, and stock SQLite takes 32,766 parameters
     (https://www.sqlite.org/limits.html); these name the suites alone.
@@ -50,17 +50,24 @@ class _WithCases(ModelIterable):  # type: ignore[type-arg]  # it takes none when
 def _load_cases(suites: "Sequence[Suite]") -> None:
     cases = list(Case.objects.filter(suite__in=suites).order_by("position", "pk"))
     _attach(suites, "cases", "suite", cases)
-    load_content(cases, case__suite__in=suites)
+    load_content(cases, suites, case__suite__in=suites)
 
 
-def load_content(cases: "Sequence[Case]", **these: object) -> None:
-    """Load turns and checks; `these` selects the cases in queries."""
-    checks = Assertion.objects.order_by("position", "pk")
+def load_content(cases: "Sequence[Case]", suites: "Sequence[Suite]" = (), **these: object) -> None:
+    """Load turns and checks, also those of whole suites; `these` selects the cases in queries."""
     turns = list(Turn.objects.filter(**these).order_by("position", "pk"))
     of_turns = {f"turn__{lookup}": value for lookup, value in these.items()}
+    checks = Assertion.objects.filter(**these).union(Assertion.objects.filter(**of_turns), all=True)
+    if suites:
+        checks = checks.union(Assertion.objects.filter(suite__in=suites), all=True)
+    by_owner: dict[str, list[Assertion]] = {"suite": [], "case": [], "turn": []}
+    for check in checks.order_by("position", "pk"):
+        owner = "turn" if check.turn_id else "case" if check.case_id else "suite"
+        by_owner[owner].append(check)
+    _attach(suites, "default_assertions", "suite", by_owner["suite"])
     _attach(cases, "turns", "case", turns)
-    _attach(cases, "final_assertions", "case", checks.filter(**these))
-    _attach(turns, "assertions", "turn", checks.filter(**of_turns))
+    _attach(cases, "final_assertions", "case", by_owner["case"])
+    _attach(turns, "assertions", "turn", by_owner["turn"])
 
 
 def _attach(
@@ -119,7 +126,7 @@ class SuiteQuerySet(models.QuerySet["Suite"]):
 
     def with_everything(self) -> "SuiteQuerySet":
         """Load cases, turns, assertions and fixtures in a fixed number of queries."""
-        whole = self.with_head()
+        whole = self.select_related("agent").prefetch_related("fixtures")
         whole._iterable_class = _WithCases  # noqa: SLF001 - the place for it
         return whole
 

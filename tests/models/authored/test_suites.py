@@ -30,7 +30,7 @@ def test_a_whole_suite_is_what_was_written_and_costs_no_further_query(
     write_suite(cases, slug="first", assertions=[CONTAINS])
     write_suite([case_of_turns("B", 2)], slug="second")
 
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(5):
         first, second = Suite.objects.with_everything().order_by("slug")
         specs = [first.to_spec(), second.to_spec()]
 
@@ -109,7 +109,7 @@ def test_the_number_of_parameters_does_not_grow_with_a_suite() -> None:
         (suite,) = Suite.objects.with_everything()
 
     assert sum(len(case.turns.all()) for case in suite.cases.all()) == 200
-    assert max(counts) <= 1
+    assert max(counts) <= 3  # the suite, in each part of a query
 
 
 def test_archiving_keeps_the_first_moment_and_says_what_it_did() -> None:
