@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Case, Count, Exists, OuterRef, QuerySet, When
+from django.db.models import Case, Count, Exists, FilteredRelation, OuterRef, Q, QuerySet, When
 from django.utils import timezone
 
 from evals_app.engine.record.trial import Cause, Verdict
@@ -108,10 +108,8 @@ def releases_of(candidates: Sequence["Candidate"]) -> dict[int, SuiteRelease]:
     """Answer about several suites, by suite, in a number of queries that does not grow with them."""
     if not candidates:
         return {}
-    accepted = accepted_failures(candidates)
-    checks = _checks([of for of in candidates if not of.run.is_open], accepted)
-    rows = ShipDecision.objects.filter(run__in=[of.run.pk for of in candidates]).order_by("pk")
-    decisions = {row.run_id: row for row in rows}  # the newest of each run
+    accepted, since = accepted_failures(candidates), since_ended(candidates)
+    checks = _checks([of for of in candidates if not of.run.is_open], accepted, since)
     running = check_open(ReasonKind.RUNNING)
     return {
         suite.pk: SuiteRelease(
@@ -119,7 +117,7 @@ def releases_of(candidates: Sequence["Candidate"]) -> dict[int, SuiteRelease]:
             run,
             released,
             replace(checks.get(suite.pk, running), is_scripted=run.is_scripted),
-            decisions.get(run.pk),
+            since[run.pk].decision,
             accepted.get(suite.pk, ()),
         )
         for suite, run, released in candidates
@@ -186,27 +184,66 @@ class FactsBesideCases(NamedTuple):
         return ReleaseFacts(pairs=pairs, **known, **of_cases)
 
 
+class SinceEnded(NamedTuple):
+    """The newest decision of people on a run, and its retests, the oldest first, but for cancelled ones."""
+
+    decision: ShipDecision | None
+    retests: tuple[Settlement, ...]
+
+
+_DECIDED = (
+    *("id", "suite_id", "run_id", "run_number", "shipped", "reason"),
+    *("answered", "by_id", "by_name", "created_at"),
+)
+_RETESTED = ("id", "base_id", "head_id", "status", "cases")
+
+
+def since_ended(candidates: Sequence[Candidate]) -> dict[int, SinceEnded]:
+    """Return what happened to runs since they ended, by run, in one query."""
+    runs = Run.objects.filter(pk__in=[of.run.pk for of in candidates]).annotate(
+        decision=FilteredRelation("ship_decisions"),
+        retest=FilteredRelation(
+            "settlements_as_head",
+            condition=~Q(settlements_as_head__status=Settlement.Status.CANCELLED),
+        ),
+    )
+    columns = [f"decision__{name}" for name in _DECIDED] + [f"retest__{name}" for name in _RETESTED]
+    decisions: dict[int, ShipDecision] = {}
+    retests: dict[int, dict[int, Settlement]] = {of.run.pk: {} for of in candidates}
+    rows = runs.order_by("decision__pk", "retest__pk").values_list("pk", *columns)
+    for pk, *values in rows:
+        decided, retested = values[: len(_DECIDED)], values[len(_DECIDED) :]
+        if decided[0] is not None:
+            decisions[pk] = ShipDecision(**dict(zip(_DECIDED, decided, strict=True)))
+        if retested[0] is not None:
+            row = Settlement(**dict(zip(_RETESTED, retested, strict=True)))
+            retests[pk].setdefault(row.pk, row)
+    return {pk: SinceEnded(decisions.get(pk), tuple(of.values())) for pk, of in retests.items()}
+
+
 def facts_beside_cases(
-    candidates: Sequence[Candidate], accepted: Mapping[int, Sequence[AcceptedFailure]]
+    candidates: Sequence[Candidate],
+    accepted: Mapping[int, Sequence[AcceptedFailure]],
+    since: Mapping[int, SinceEnded],
 ) -> dict[int, FactsBesideCases]:
     """Return what is known beside the cases, by suite, without judges and what a whole suite asks.
 
     `accepted` has the failures that people accepted, by suite.
     """
-    found, ran = _findings(candidates), _cases_run([of.run for of in candidates])
+    ran = _cases_run([of.run for of in candidates])
     return {
-        suite.pk: FactsBesideCases(
-            all_must_pass=suite.run_rule == Suite.RunRule.ALL_CASES,
-            settled=tuple(found.get(suite.pk, {}).items()),
+        of.suite.pk: FactsBesideCases(
+            all_must_pass=of.suite.run_rule == Suite.RunRule.ALL_CASES,
+            settled=tuple(_findings(since[of.run.pk].retests, base=of.base).items()),
             accepted=tuple(
                 (row.case, Acceptance(row.reason, row.by_name, row.until))
-                for row in accepted.get(suite.pk, ())
+                for row in accepted.get(of.suite.pk, ())
             ),
-            obstacles=tuple(_obstacles(run, ran=ran.get(run.pk, 0))),
-            is_released=released is not None and released.pk == run.pk,
-            beside=tuple(_notes(suite, run)),
+            obstacles=tuple(_obstacles(of.run, ran=ran.get(of.run.pk, 0))),
+            is_released=of.released is not None and of.released.pk == of.run.pk,
+            beside=tuple(_notes(of.suite, of.run)),
         )
-        for suite, run, released in candidates
+        for of in candidates
     }
 
 
@@ -223,10 +260,12 @@ _known_checks: Remembered[_Asked, ReleaseCheck] = Remembered(500)
 
 
 def _checks(
-    candidates: Sequence[Candidate], accepted: Mapping[int, Sequence[AcceptedFailure]]
+    candidates: Sequence[Candidate],
+    accepted: Mapping[int, Sequence[AcceptedFailure]],
+    since: Mapping[int, SinceEnded],
 ) -> dict[int, ReleaseCheck]:
     """Return the answers about runs that have ended, by suite."""
-    beside, judges = facts_beside_cases(candidates, accepted), _judges(candidates)
+    beside, judges = facts_beside_cases(candidates, accepted, since), _judges(candidates)
     asked: dict[_Asked, Candidate] = {}
     for of in candidates:
         facts = beside[of.suite.pk]._replace(
@@ -367,24 +406,18 @@ def _with_results(rows: QuerySet[AcceptedFailure], runs: Mapping[int, int]) -> Q
     )
 
 
-def _findings(candidates: Sequence[Candidate]) -> dict[int, dict[str, Finding]]:
-    """Return by suite what retests found, the newest last; cases still open have no finding."""
-    suites = {(base.pk, of.run.pk): of.suite.pk for of in candidates if (base := of.base)}
-    if not suites:
-        return {}
-    bases, heads = zip(*suites, strict=True)
-    found: dict[int, dict[str, Finding]] = {}
-    rows = Settlement.objects.filter(base__in=bases, head__in=heads).order_by("pk")
-    for settlement in rows.exclude(status=Settlement.Status.CANCELLED):
-        suite = suites.get((settlement.base_id, settlement.head_id))
-        if suite is None:
+def _findings(retests: Sequence[Settlement], *, base: Run | None) -> dict[str, Finding]:
+    """Return what retests against a run found, the newest last; cases still open have no finding."""
+    found: dict[str, Finding] = {}
+    for retest in retests:
+        if base is None or retest.base_id != base.pk:
             continue
-        is_over = settlement.status == Settlement.Status.FINISHED
-        found.setdefault(suite, {}).update(
-            (suspect.name, suspect.finding)
-            for suspect in settlement.read_cases()
+        is_over = retest.status == Settlement.Status.FINISHED
+        found |= {
+            suspect.name: suspect.finding
+            for suspect in retest.read_cases()
             if is_over or suspect.state is not SuspectState.OPEN
-        )
+        }
     return found
 
 

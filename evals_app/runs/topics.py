@@ -52,6 +52,7 @@ from evals_app.runs.release import (
     compared_judge,
     decided_outcomes,
     facts_beside_cases,
+    since_ended,
 )
 
 LAST_RUNS = 5
@@ -380,7 +381,8 @@ def _checks(
     judges: Mapping[int, Mapping[str, Sequence[ComparedJudge]]],
 ) -> dict[int, Mapping[str, ReleaseCheck]]:
     """Return the answers about topics, by suite and topic."""
-    beside = facts_beside_cases(candidates, accepted_failures(candidates))
+    accepted, since = accepted_failures(candidates), since_ended(candidates)
+    beside = facts_beside_cases(candidates, accepted, since)
     asked = {
         _Asked(
             EndedRun.of(of.run),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
 from io import StringIO
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import pytest
@@ -16,12 +17,12 @@ from evals_app.admin.comparing.side_by_side import comparison_url
 from evals_app.engine.statistics.retest import Direction, Suspect, SuspectState, Trials
 from evals_app.mcp.table import TOOLS
 from evals_app.mcp.tool import Caller, call_tool
-from evals_app.models import CaseResult, Execution, Run, Settlement, Suite
+from evals_app.models import CaseResult, Execution, Run, Settlement, ShipDecision, Suite
 from evals_app.reports.renderers.html import html_page
 from evals_app.reports.renderers.junit import junit
 from evals_app.requests.permissions import Scope
 from evals_app.runs.notices import notice_of
-from evals_app.runs.release import release_of
+from evals_app.runs.release import Candidate, SinceEnded, release_of, since_ended
 from evals_app.runs.reporting import results_of
 from tests.api.clients import make_client, make_user
 from tests.authored import client_who_may
@@ -31,6 +32,7 @@ from tests.makers import make_run, make_suite
 pytestmark = pytest.mark.django_db
 
 GOOD = {"A": ["passed"] * 3, "B": ["passed"] * 3}
+NOTHING = {"compared": 0, "few": 0, "hopeless": 0, "suspects": 0}  # a retest without suspects
 A_FAILS = {"A": ["failed"] * 3, "B": ["passed"] * 3}
 
 
@@ -318,3 +320,24 @@ def test_every_place_gives_the_same_answer(situation: Callable[[Suite], None]) -
         junit_report, page = ("".join(write([results])) for write in (junit, html_page))
         assert f'name="decision" value={quoteattr(release.sentence)}' in junit_report
         assert str(escape(release.sentence)) in page
+
+
+def test_the_newest_decision_counts_and_each_retest_once(django_assert_num_queries: Any) -> None:
+    make_suite()
+    base, head = make_run(GOOD), make_run(A_FAILS)
+    suite = Suite.objects.get()
+    for shipped in (True, False):
+        ShipDecision.objects.create(suite=suite, run=head, run_number=head.pk, shipped=shipped)
+    retests = [
+        Settlement.objects.create(
+            base=base, head=head, **NOTHING, status=status, finished_at=head.finished_at
+        )
+        for status in ("stopped", "cancelled", "finished")
+    ]
+
+    with django_assert_num_queries(1):
+        found = since_ended([Candidate(suite, head, base), Candidate(suite, base, None)])
+
+    assert found[base.pk] == SinceEnded(None, ())
+    assert found[head.pk].decision == ShipDecision.objects.latest("pk")
+    assert list(found[head.pk].retests) == [retests[0], retests[2]]
