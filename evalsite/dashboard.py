@@ -5,6 +5,7 @@ Every part is a fixed number of queries, however many suites and runs there are.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -137,13 +138,21 @@ def _administrators() -> list[str]:
 
 
 def _keyless() -> list[dict[str, str]]:
-    """Return providers that an agent uses but whose key is not set in this process."""
-    used = set()
-    for name in Agent.objects.exclude(model="").values_list("model", flat=True).distinct():
+    """Return providers that an agent uses but whose key is not set in this process, in one query."""
+    names = Agent.objects.exclude(model="").order_by()
+    models = names.values_list("model", Value(""), Value(""), Value(""))
+    used, providers = set(), []
+    for text, *columns in models.union(Provider.objects.values_list("slug", *_KEYED)):
+        if any(columns):
+            providers.append(Provider(slug=text, **dict(zip(_KEYED, columns, strict=True))))
+            continue
         with suppress(ValidationError):  # the agent's own page reports it
-            used.add(read_model(name).provider)
+            used.add(read_model(text).provider)
     return [
         {"provider": provider.name, "variable": provider.key_variable}
-        for provider in Provider.objects.filter(slug__in=used).order_by("name")
-        if provider.has_key is False
+        for provider in sorted(providers, key=attrgetter("name"))
+        if provider.slug in used and provider.has_key is False
     ]
+
+
+_KEYED = ("name", "kind", "api_key_env")

@@ -49,21 +49,12 @@ CHECKS = [{"type": "contains", "value": str(number)} for number in range(3)]
 
 # These prepare or compare what a person asks for, once: files, a forecast, what to remove.
 MORE = {
-    "admin/evals_app/suite/export/": 17,
-    "admin/evals_app/suite/<path:object_id>/export-all/": 13,
-    "admin/evals_app/suite/<path:object_id>/export-struere/": 13,
-    "admin/evals_app/suite/<path:object_id>/export-table/": 13,
-    "admin/evals_app/suite/<int:pk>/run-size/": 28,
+    "admin/evals_app/suite/export/": 15,
+    "admin/evals_app/suite/<int:pk>/run-size/": 27,
     "admin/evals_app/suite/remove-examples/": 31,
-    "admin/evals_app/suite/<path:object_id>/delete/": 15,
-    "admin/evals_app/run/<int:pk>/regrade/": 15,
-    "api/export/": 17,
-    # These answer “May we ship?”, of which a comparison, retests, labels of judges and people's
-    # decisions are part.
-    "admin/": 15,  # about all suites together
-    "admin/evals_app/suite/<int:pk>/cases/": 17,
-    "admin/evals_app/suite/<int:pk>/check/": 17,
-    "admin/evals_app/suite/<path:object_id>/change/": 16,
+    "api/export/": 15,
+    # A form with choices of agents, fixtures and models, below the answer to “May we ship?”.
+    "admin/evals_app/suite/<path:object_id>/change/": 14,
     # It asks once for each turn of its case.
     "admin/evals_app/execution/<int:pk>/checks/": 10 + MANY,
 }

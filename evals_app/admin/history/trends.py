@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from django.db.models import Case, Count, F, Q, QuerySet, When, Window
+from django.db.models import Case, F, Q, QuerySet, When, Window
 from django.db.models.functions import RowNumber
 from django.utils.safestring import SafeString
 
@@ -31,6 +31,7 @@ from evals_app.runs.reading.suite_verdict import (
     with_pass_rates,
 )
 from evals_app.runs.release import Candidate, SuiteRelease, never_run, releases_of
+from fixtures_app.editing.counting import count_of
 
 MAX_SUITES = 100
 TREND_RUNS = 10
@@ -171,6 +172,8 @@ def suites_of(agent: Agent) -> list[SuiteLine]:
 def lines_next_to(suites: QuerySet[Suite], others: Q) -> tuple[list[SuiteLine], list[Run]]:
     """Return suites with their last runs, by name, and other runs from the same query."""
     current = with_last_runs(suites).select_related("agent").order_by("name", "pk")
+    enabled = count_of(SuiteCase.objects.filter(enabled=True), "suite")
+    current = current.annotate(cases_to_run=Case(When(verdict_run_id=None, then=enabled)))
     shown: list[Any] = list(current.only(*_SHOWN)[:MAX_SUITES])
     whole = Run.objects.suite_verdicts().filter(suite__in=shown)
     newest = Window(RowNumber(), partition_by=F("suite"), order_by=F("pk").desc())
@@ -186,14 +189,13 @@ def lines_next_to(suites: QuerySet[Suite], others: Q) -> tuple[list[SuiteLine], 
             points.setdefault(run.suite_id, []).append(TrendPoint(run))
     open_runs = [run for run in runs.values() if run.is_beside]
     releases = _releases(shown, runs)
-    cases = _case_counts([suite.pk for suite in shown if suite.verdict_run_id is None])
     lines = [
         SuiteLine(
             suite,
             standing(suite, runs),
             tuple(points.get(suite.pk, ())[-TREND_RUNS:]),
             releases[suite.pk],
-            cases.get(suite.pk, 0) if suite.verdict_run_id is None else None,
+            suite.cases_to_run,
             tuple(run for run in open_runs if run.suite_id == suite.pk),
         )
         for suite in shown
@@ -217,14 +219,6 @@ def _releases(suites: Sequence[Any], runs: Mapping[int, Run]) -> dict[int, Suite
         if (run := tested[suite.pk]) is not None
     ]
     return {suite.pk: never_run(suite) for suite in suites} | releases_of(candidates)
-
-
-def _case_counts(suites: Sequence[int]) -> dict[int, int]:
-    """Count the enabled cases of suites that have no full run yet."""
-    if not suites:
-        return {}
-    enabled = SuiteCase.objects.filter(suite__in=suites, enabled=True).order_by()
-    return dict(enabled.values_list("suite").annotate(cases=Count("pk")))
 
 
 def _with_changes(lines: Sequence[SuiteLine]) -> list[SuiteLine]:
