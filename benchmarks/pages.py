@@ -37,9 +37,8 @@ from evals_app.runs.judges.calibration import most_compared
 
 MAX_MS = 300.0
 MAX_QUERIES = 12
-# Of pages that answer “May we ship?”, of which a comparison, retests, labels of judges and people's
-# decisions are part.
-MAX_QUERIES_WITH_ANSWER = 16
+# Of the settings of a suite: a form with choices of agents, fixtures and models below an answer.
+MAX_QUERIES_OF_SETTINGS = 14
 LIST_PAGE = 50
 SEARCHED = ("refund", "LATE PARCEL", "angry", "5-0004", "0-00123", "nothing is called so")
 
@@ -79,6 +78,7 @@ class Measured:
 
     page: Page
     took_ms: list[float] = field(default_factory=list)
+    cpu_ms: list[float] = field(default_factory=list)
     most_queries: int = 0
     slowest_ms: float = 0.0
     slowest: str = ""
@@ -93,13 +93,16 @@ class Measured:
         return self.p95_ms <= MAX_MS and self.most_queries <= self.page.max_queries
 
     def __str__(self) -> str:
-        numbers = (statistics.median(self.took_ms), self.p95_ms, max(self.took_ms))
+        middle = map(statistics.median, (self.took_ms, self.cpu_ms))
+        numbers = (*middle, self.p95_ms, max(self.took_ms))
         times = " ".join(f"{number:8.0f}" for number in numbers)
         mark = "" if self.is_allowed else "  <--"
         return f"{self.page.title:<44} {times} {self.most_queries:8} {self.slowest_ms:10.0f}{mark}"
 
 
-HEAD = f"{'page':<44} {'median':>8} {'p95':>8} {'max':>8} {'queries':>8} {'slowest q.':>10}"
+HEAD = (
+    f"{'page':<44} {'median':>8} {'cpu':>8} {'p95':>8} {'max':>8} {'queries':>8} {'slowest q.':>10}"
+)
 
 
 def measure(client: Client, page: Page, *, requests: int) -> Measured:
@@ -108,10 +111,11 @@ def measure(client: Client, page: Page, *, requests: int) -> Measured:
     _ask(client, page.addresses[0])  # what a process does only once is not counted
     for address in islice(cycle(page.addresses), requests):
         queries = Queries()
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), time.process_time()
         with connection.execute_wrapper(queries):
             _ask(client, address)
         measured.took_ms.append(1000 * (time.perf_counter() - began))
+        measured.cpu_ms.append(1000 * (time.process_time() - worked))
         measured.most_queries = max(measured.most_queries, queries.count)
         if queries.slowest_ms > measured.slowest_ms:
             measured.slowest_ms, measured.slowest = queries.slowest_ms, queries.slowest
@@ -131,16 +135,16 @@ def _ask(client: Client, address: str) -> None:
 
 def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
     """Return the pages that people open."""
-    yield Page("dashboard", [reverse("admin:index")], MAX_QUERIES_WITH_ANSWER)
+    yield Page("dashboard", [reverse("admin:index")])
     runs = reverse("admin:evals_app_run_changelist")
     yield Page("runs", [runs])
     yield Page("runs, last pages", [f"{runs}?p={number}" for number in _deep(Run)])
     yield from _filtered("runs", Run, user, rng)
     ended = _pages_of(Run, _sample(_ended(), rng))
-    yield Page("run that has ended", ended, MAX_QUERIES_WITH_ANSWER)
+    yield Page("run that has ended", ended)
     largest = _ended().order_by("-total", "-pk")
     largest_pages = _pages_of(Run, largest[:8])
-    yield Page("run that has ended, the largest", largest_pages, MAX_QUERIES_WITH_ANSWER)
+    yield Page("run that has ended, the largest", largest_pages)
     yield Page("run that is open", _pages_of(Run, Run.objects.filter(status__in=Run.OPEN)[:8]))
     yield from _models()
     yield from _execution_lists(user, rng)
@@ -149,10 +153,10 @@ def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
     suites = reverse("admin:evals_app_suite_changelist")
     yield Page("suites", [suites, f"{suites}?q=refund", f"{suites}?p=2"])
     yield Page(
-        "suite", _pages_of(Suite, _sample(Suite.objects.all(), rng)), MAX_QUERIES_WITH_ANSWER
+        "suite", _pages_of(Suite, _sample(Suite.objects.all(), rng)), MAX_QUERIES_OF_SETTINGS
     )
     many = Suite.objects.annotate(many=models.Count("cases")).order_by("-many")
-    yield Page("suite, the largest", _pages_of(Suite, many[:1]), MAX_QUERIES_WITH_ANSWER)
+    yield Page("suite, the largest", _pages_of(Suite, many[:1]), MAX_QUERIES_OF_SETTINGS)
     some = _sample(Suite.objects.all(), rng)
     yield Page("suite, worth a look", [_notable(suite) for suite in some])
     yield Page("suite, worth a look, the largest", [_notable(suite) for suite in many[:3]])
@@ -204,16 +208,15 @@ def _case_lists(suite: Suite) -> Iterator[Page]:
     yield Page(
         "cases of a suite",
         [url, *(f"{url}?p={page}" for page in (2, last // 2, last))],
-        MAX_QUERIES_WITH_ANSWER,
     )
     searched = [f"{url}?{urlencode({'q': text})}" for text in SEARCHED]
-    # One more than the answer takes: how many cases match.
-    yield Page("cases of a suite, searched", searched, MAX_QUERIES_WITH_ANSWER + 1)
+    # One more than the list: how many cases match.
+    yield Page("cases of a suite, searched", searched, MAX_QUERIES + 1)
     filters = ("verdict=failed", "verdict=none", "tag=smoke", "state=enabled&verdict=passed")
     yield Page(
         "cases of a suite, filtered",
         [f"{url}?{query}" for query in filters],
-        MAX_QUERIES_WITH_ANSWER + 1,
+        MAX_QUERIES + 1,
     )
 
 
