@@ -5,6 +5,8 @@ A new variable is read through `environment`, so that a bad value is refused wit
 
 import os
 from datetime import timedelta
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from evals_app import IS_INSTALLED, PROJECT, SOURCES, __version__
@@ -186,7 +188,9 @@ CACHES = {
 }
 
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [FILES_DIR / "static"]  # before those of packages: our icons replace Unfold's
+# Before those of packages: our icons, font and loader of Chart.js replace Unfold's.
+_CHART_JS = Path(str(files("unfold") / "static" / "unfold" / "js" / "chart"))
+STATICFILES_DIRS = [FILES_DIR / "static", ("chart", _CHART_JS)]
 STATIC_ROOT = DATA_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)  # WhiteNoise warns about a directory that is missing
 WHITENOISE_USE_FINDERS = True  # files that were not collected come straight from the packages

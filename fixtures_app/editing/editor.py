@@ -10,9 +10,10 @@ from typing import Any
 
 from django import forms
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
+from django.db.models import Field, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
@@ -20,10 +21,10 @@ from unfold.paginator import InfinitePaginator
 from fixtures_app.editing.drafts import forget_errors, is_restored, note_saved
 from fixtures_app.editing.list_rows import ListRows
 from fixtures_app.editing.rows import KeepsTexts, OrderedFormSet, row_changes
+from fixtures_app.editing.scripts import FewScripts
 from fixtures_app.editing.times import moment_text
 
 STALE = "stale"
-_FOR_SLUGS = ("urlify.js", "prepopulate.js", "xregexp.js", "xregexp.min.js")
 
 
 class VersionField(forms.CharField):
@@ -126,14 +127,7 @@ def with_plain_newlines(posted: QueryDict) -> QueryDict:
     return plain
 
 
-def _without_scripts_for_slugs(media: forms.Media) -> forms.Media:
-    """Return the media without scripts for slugs: Django adds 50 kB of them to every page."""
-    files: Any = media
-    scripts = [path for path in files._js if not str(path).endswith(_FOR_SLUGS)]  # noqa: SLF001 - no other way
-    return forms.Media(css=files._css, js=scripts)  # noqa: SLF001
-
-
-class Editor(KeepsTexts, ModelAdmin):
+class Editor(FewScripts, KeepsTexts, ModelAdmin):
     """A fast list, and a page that explains errors and never loses typed text."""
 
     paginator = InfinitePaginator
@@ -146,6 +140,14 @@ class Editor(KeepsTexts, ModelAdmin):
     class Media:
         js = ["fixtures_app/rows.js"]
         css = {"all": ["fixtures_app/rows.css", "fixtures_app/grid.css"]}
+
+    def formfield_for_dbfield(
+        self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any
+    ) -> forms.Field | None:
+        field: forms.Field | None = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field and isinstance(field.widget, RelatedFieldWidgetWrapper) and not self.opens_windows:
+            field.widget = field.widget.widget
+        return field
 
     def get_paginator(
         self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
@@ -186,8 +188,8 @@ class Editor(KeepsTexts, ModelAdmin):
                     problems += problems_of_rows(formset)
             problems += self.more_problems(form)
             context["problems"] = list(dict.fromkeys(problems))
-        if not context["adminform"].prepopulated_fields:
-            context["media"] = _without_scripts_for_slugs(context["media"])
+        if context["adminform"].prepopulated_fields:
+            context["media"] = super(FewScripts, self).media + context["media"]
         # Our list has more details than Unfold's banner.
         context["errors"] = []
         return super().render_change_form(request, context, *args, **kwargs)

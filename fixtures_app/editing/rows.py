@@ -239,6 +239,7 @@ class RowsInline(KeepsTexts, StackedInline):
     list_class = ""
     opens_with_row = False  # whether an empty list starts with an empty row
     shared_blank = ""  # name of an empty row that several lists of the page share
+    media = forms.Media()  # our script adds rows, not Django's with jQuery
 
     def _may(self, request: HttpRequest, action: str) -> bool:
         options = self.page_model._meta  # noqa: SLF001 - the documented API of models

@@ -9,6 +9,7 @@ from django.urls import URLPattern
 from unfold.admin import ModelAdmin
 
 from evals_app.requests.throttles import Uploads, in_minutes
+from fixtures_app.editing.scripts import FewScripts
 
 
 def requires(*permissions: str) -> Callable[..., bool]:
@@ -35,7 +36,7 @@ class WrittenByRuns(ModelAdmin):
     has_add_permission = has_delete_permission = nobody
 
 
-class ReadOnly(WrittenByRuns):
+class ReadOnly(FewScripts, WrittenByRuns):
     """Results: a long list, newest first, and pages that refresh themselves during a run."""
 
     sortable_by = ()  # no other order has an index

@@ -95,6 +95,7 @@ class SuiteAdmin(WithViews, Archiving, Deleting, Duplicating, ChecksEditor):
         "agent first."
     )
     prepopulated_fields = {"slug": ["name"]}
+    opens_windows = True
     change_form_template = "admin/evals_app/suites/settings.html"
     change_form_outer_before_template = "admin/evals_app/suites/head.html"
     actions_list = ["run_some", "open_import"]

@@ -255,7 +255,8 @@
 
   // Charts: their text follows the theme.
 
-  if (window.Chart) {
+  addEventListener("load", () => {
+    if (!window.Chart) return;
     const root = document.documentElement;
     const tint = () => {
       const name = root.classList.contains("dark") ? "--color-base-300" : "--color-base-600";
@@ -271,7 +272,7 @@
     };
     tint();
     new MutationObserver(tint).observe(root, { attributeFilter: ["class"] });
-  }
+  });
 
   // Keys work from here on; browser tests wait for this.
   document.documentElement.dataset.review = "ready";
