@@ -10,6 +10,7 @@ from evals_app.library.importing.file_import import import_files
 from evals_app.models import Agent, Run, Suite
 from evals_app.runs.process.worker_loop import work
 from tests.elsewhere import elsewhere
+from tests.journeys.actions import count_actions
 from tests.journeys.conftest import Visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -194,6 +195,7 @@ def test_a_german_table_with_odd_headers_gets_a_verdict_by_clicking_alone(
     import_page: Page, tmp_path: Path
 ) -> None:
     page = import_page
+    actions = count_actions(page)
     page.set_viewport_size({"width": 390, "height": 844})
     import_files([SourceFile("parcel-desk.agent.yaml", DESK.encode())])
     (tmp_path / "Fragenkatalog 2026.csv").write_text(KATALOG)
@@ -233,6 +235,7 @@ def test_a_german_table_with_odd_headers_gets_a_verdict_by_clicking_alone(
     expect(page.get_by_role("region", name="2 of 3 cases passed")).to_be_visible()
     page.get_by_role("link", name="Mein Paket").first.click()
     page.wait_for_url("**/evals_app/execution/**")
+    assert len(actions) <= 12, actions  # and the choice of the file
     expect(page.get_by_role("main")).to_contain_text("Failed")
     turn = page.locator("#turn-1")
     expect(turn.locator(".bubble.is-agent")).to_contain_text("Das geht nicht.")
