@@ -139,7 +139,7 @@ class AddressForm(forms.Form):
         max_length=_MAX_CHARS,
         widget=_mono(6),
         label="Address, or a curl command",
-        help_text="The address of your agent, or the curl command that calls it. Keys in it are not stored.",
+        help_text="The address of your agent, or the curl command that calls it. Keys in its headers are not stored.",
     )
     key = forms.CharField(
         required=False,
