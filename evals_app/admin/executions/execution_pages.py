@@ -130,7 +130,7 @@ def _live_context(request: HttpRequest, execution: Execution) -> dict[str, objec
 
 def with_its_run() -> QuerySet[Execution]:
     """Return executions with what their pages show of their runs."""
-    rows = Execution.objects.select_related("run__grades_of", "source", "reviewed")
+    rows = Execution.objects.select_related("run__grades_of", "run__suite", "source", "reviewed")
     left_out = ("turn_ms", "run__summary", "run__grades_of__summary")
     return rows.defer(*left_out, "source__turn_ms", "source__summary")
 
