@@ -37,6 +37,8 @@ from evals_app.runs.judges.calibration import most_compared
 
 MAX_MS = 300.0
 MAX_QUERIES = 12
+# Of pages that are opened for the first time: what a process remembers of a run is read.
+MAX_QUERIES_OF_FIRST = 15
 # Of the settings of a suite: a form with choices of agents, fixtures and models below an answer.
 MAX_QUERIES_OF_SETTINGS = 14
 LIST_PAGE = 50
@@ -135,16 +137,17 @@ def _ask(client: Client, address: str) -> None:
 
 def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
     """Return the pages that people open."""
-    yield Page("dashboard", [reverse("admin:index")])
+    # One more while runs are in progress: how far their cases are.
+    yield Page("dashboard", [reverse("admin:index")], MAX_QUERIES + 1)
     runs = reverse("admin:evals_app_run_changelist")
     yield Page("runs", [runs])
     yield Page("runs, last pages", [f"{runs}?p={number}" for number in _deep(Run)])
     yield from _filtered("runs", Run, user, rng)
     ended = _pages_of(Run, _sample(_ended(), rng))
-    yield Page("run that has ended", ended)
+    yield Page("run that has ended", ended, MAX_QUERIES_OF_FIRST)
     largest = _ended().order_by("-total", "-pk")
     largest_pages = _pages_of(Run, largest[:8])
-    yield Page("run that has ended, the largest", largest_pages)
+    yield Page("run that has ended, the largest", largest_pages, MAX_QUERIES_OF_FIRST)
     yield Page("run that is open", _pages_of(Run, Run.objects.filter(status__in=Run.OPEN)[:8]))
     yield from _models()
     yield from _execution_lists(user, rng)
@@ -163,7 +166,7 @@ def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
     yield from _case_lists(many[0])
     agents = Agent.objects.annotate(many=models.Count("suites__cases")).order_by("-many")[:3]
     topics = [reverse("admin:evals_app_agent_topics", args=[agent.pk]) for agent in agents]
-    yield Page("topics of an agent, the largest", topics)
+    yield Page("topics of an agent, the largest", topics, MAX_QUERIES_OF_FIRST)
     cases = reverse("admin:evals_app_case_changelist")
     yield Page("cases", [cases, *(f"{cases}?{urlencode({'q': text})}" for text in SEARCHED)])
     some = _sample(Case.objects.all(), rng)
@@ -282,10 +285,10 @@ def _pairs(query: str) -> str:
 
 def _reviews(rng: random.Random) -> Iterator[Page]:
     whole = Execution.objects.filter(transcript__isnull=False)
-    yield Page("review", _pages_of(Execution, _sample(whole, rng)))
+    yield Page("review", _pages_of(Execution, _sample(whole, rng)), MAX_QUERIES_OF_FIRST)
     ended = Execution.objects.filter(status="finished")
     year = list(_sample(ended, rng))
-    yield Page("review of a year", _pages_of(Execution, year))
+    yield Page("review of a year", _pages_of(Execution, year), MAX_QUERIES_OF_FIRST)
     strip = [reverse("admin:evals_app_execution_strip", args=[execution.pk]) for execution in year]
     yield Page("review, the last results of its case", strip)
     waiting = Execution.objects.filter(status__in=["queued", "running"], run__status__in=Run.OPEN)
