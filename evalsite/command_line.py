@@ -23,13 +23,32 @@ from django.db import InterfaceError, OperationalError, ProgrammingError
 
 from evals_app.management import INTERRUPTED
 from evals_app.management.scratch import has_own_data, temporary_data
+from evalsite.command_help import overview, version
 
 WRONG_SETUP = 2
 DATABASE_FAULTS = (InterfaceError, OperationalError, ProgrammingError)
 
 
 class Utility(ManagementUtility):
-    """Django's own, which exits with 1 for a command that does not exist."""
+    """Django's own, with an overview of our commands. Those of Django are listed below `django`."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        program, *rest = argv
+        self._is_django = rest[:1] == ["django"]
+        super().__init__([program, *(rest[1:] if self._is_django else rest)])
+        if self._is_django:
+            self.prog_name += " django"
+
+    def execute(self) -> None:
+        if self.argv[1:] in (["version"], ["--version"]) and not self._is_django:
+            sys.stdout.write(f"{version()}\n")
+            return
+        super().execute()
+
+    def main_help_text(self, commands_only: bool = False) -> str:  # noqa: FBT001, FBT002 - Django's signature
+        if commands_only or self._is_django:
+            return str(super().main_help_text(commands_only))
+        return overview(self.prog_name)
 
     def fetch_command(self, subcommand: str) -> Any:
         _ = (

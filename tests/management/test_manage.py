@@ -6,9 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import django
 import pytest
 
+from evals_app import __version__
+from evalsite.command_help import GROUPS, overview
+
 ROOT = Path(__file__).resolve().parent.parent.parent
+COMMANDS = ROOT / "evals_app" / "management" / "commands"
 NOWHERE = "postgresql://postgres:secret@127.0.0.1:1/nowhere"
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -115,3 +120,28 @@ def test_the_set_up_that_the_documentation_gives_is_a_safe_one(
 
     assert done.returncode == 0, done.stderr
     assert variables["EVALWELL_HTTPS"] == "1"
+
+
+def test_the_overview_lists_our_commands_and_no_other(child_environment: dict[str, str]) -> None:
+    ours = {path.stem for path in COMMANDS.glob("[!_]*.py")}
+    listed = {name for group in GROUPS.values() for name in group}
+
+    assert listed - ours == {"migrate", "createsuperuser", "changepassword", "check"}
+    assert ours <= listed
+    for arguments in ([], ["--help"], ["help"]):
+        shown = manage(child_environment, *arguments)
+        assert shown.stdout.strip() == overview("manage.py")
+
+
+def test_the_commands_of_django_are_below_its_name(child_environment: dict[str, str]) -> None:
+    listed = manage(child_environment, "django")
+    assert "dumpdata" in listed.stdout
+    assert "manage.py django help" in listed.stdout
+
+    called = manage(child_environment, "django", "showmigrations", "contenttypes")
+    assert "0001_initial" in called.stdout
+
+
+def test_the_version_is_our_own(child_environment: dict[str, str]) -> None:
+    assert manage(child_environment, "--version").stdout.startswith(f"Evalwell {__version__} (")
+    assert manage(child_environment, "django", "--version").stdout.strip() == django.get_version()
