@@ -116,7 +116,7 @@ def test_from_the_login_to_the_reason_of_a_failed_check(
     press(page, page.locator("#content").get_by_role("link", name="Shop-questions", exact=True))
     press(page, page.get_by_role("link", name="Add your first case"))
 
-    write(page, page.get_by_placeholder("Name of the case"), "Order and price")
+    write(page, page.get_by_placeholder("Name, or blank"), "Order and price")
     first = page.locator(".ew-turn").first
     write(page, first.get_by_label("User message"), "Where is my order?")
     contains = add_check(page, first, "Reply contains text")
