@@ -75,7 +75,7 @@ class AgentRow(Answer):
 
 
 class FixtureRow(Answer):
-    """A fixture, as lists show it."""
+    """A set of test data, as lists show it."""
 
     slug: str
     name: str
@@ -223,7 +223,7 @@ class OneAgent(WrittenEndpoint):
 
 @describe_get("fixtures_list", "List test data")
 class Fixtures(ListEndpoint):
-    """All fixtures."""
+    """All test data."""
 
     needs: ClassVar = {"GET": _FIXTURES}
     queryset = Fixture.objects.all()
@@ -232,7 +232,7 @@ class Fixtures(ListEndpoint):
 
 @describe_written("fixtures", deleting=_IN_USE)
 class OneFixture(WrittenEndpoint):
-    """One fixture, with the entity types of the site."""
+    """One set of test data, with the entity types of the site."""
 
     needs: ClassVar = {
         "GET": _FIXTURES,

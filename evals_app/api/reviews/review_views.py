@@ -72,7 +72,7 @@ class GivenReview(Spec):
 
 @describe_get("executions_reviews", "List the reviews of a conversation, withdrawn ones too", 404)
 class ReviewEndpoint(ListEndpoint):
-    """What people say of an execution, newest first."""
+    """What people say of a conversation, newest first."""
 
     needs: ClassVar = {
         "GET": Need(Scope.READ, _SEEING),

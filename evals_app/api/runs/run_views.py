@@ -167,7 +167,7 @@ def _state(pk: int) -> tuple[object, ...] | None:
 
 @describe_get("runs_executions", "List the conversations of a run", 404)
 class RunExecutions(ListEndpoint):
-    """The executions of a run, in the order of its cases."""
+    """The conversations of a run, in the order of its cases."""
 
     needs: ClassVar = {"GET": VIEW}
     queryset = Execution.objects.none()  # for the schema
@@ -185,7 +185,7 @@ class RunExecutions(ListEndpoint):
     "executions_get", "Read a conversation: messages, tool calls, grades, limits and changes", 404
 )
 class OneExecution(OneEndpoint):
-    """One execution with all its details."""
+    """One conversation with all its details."""
 
     needs: ClassVar = {"GET": Need(Scope.READ, "evals_app.view_execution")}
     answer = ExecutionDetails

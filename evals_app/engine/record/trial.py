@@ -24,7 +24,7 @@ def _adapter() -> TypeAdapter["Trial"]:
 
 
 class Cause(StrEnum):
-    """Why an execution did not pass, the most serious first."""
+    """Why a conversation did not pass, the most serious first."""
 
     HARNESS = "harness"
     PROVIDER = "provider"
@@ -43,7 +43,7 @@ class Cause(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How a finished execution ended."""
+    """How a finished conversation ended."""
 
     PASSED = "passed"
     FAILED = "failed"

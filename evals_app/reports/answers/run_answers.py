@@ -87,7 +87,7 @@ JsonObject = Annotated[Json, WithJsonSchema({"type": "object", "additionalProper
 
 
 class CountsJson(Answer):
-    """Executions by how they ended; the others add up to the total."""
+    """Conversations by how they ended; the others add up to the total."""
 
     total: int
     passed: int
@@ -100,7 +100,7 @@ class CountsJson(Answer):
 
 
 class ProgressJson(Answer):
-    """How many executions of a run are done."""
+    """How many conversations of a run are done."""
 
     done: int
     total: int
@@ -394,7 +394,7 @@ class Summary(Answer):
 
 
 class ReviewedExecution(Answer):
-    """The result of an execution with the decisions of people."""
+    """The result of a conversation with the decisions of people."""
 
     verdict: Verdict
     cause: Cause | None
@@ -566,7 +566,7 @@ class TurnJson(Answer):
 
 
 class ExecutionDetails(ExecutionRow):
-    """Everything about an execution; its conversation is null until it ends, and once it is removed."""
+    """Everything about a conversation; what was said is null until it ends, and once it is removed."""
 
     limits: Limits
     grades: list[GradeJson] | None = Field(description="null: it has no verdict.")
