@@ -140,14 +140,14 @@ def add_run_options(parser: ArgumentParser) -> None:
         "--agent.",
     )
     add_case_options(parser)
-    add("--tag", action="append", default=[], help="A tag of a case or suite.")
+    add("--tag", action="append", default=[], help="A tag of a case or suite, in any case.")
     several = partial(add, action="append", default=[])
     several(
-        "--agent",
+        *("-a", "--agent"),
         metavar="SLUG",
         help="Agent to test instead, also for files that name none; several: a run with each.",
     )
-    several("--model", help="provider/model to use instead; several: a run with each.")
+    several("-m", "--model", help="provider/model to use instead; several: a run with each.")
     add("--trials", type=whole(most=100), help="How often to run each case.")
     flag("--all-trials", help="Skip no trials, even if the suite skips those not needed.")
     add("--concurrency", type=whole(most=1000), help="Parallel conversations.")

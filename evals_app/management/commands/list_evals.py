@@ -16,6 +16,7 @@ from evals_app.reports.answers.run_json import SCHEMA_VERSION
 from evals_app.reports.words.shares import CASE_COUNTS
 from evals_app.reports.words.similarity import STAND_IN, similarity_json
 from evals_app.runs.reading.suite_verdict import SuiteVerdict, standings, with_last_runs
+from evals_app.runs.starting.select import RunPart
 
 Listed: TypeAlias = tuple[Any, SuiteVerdict]  # a suite, annotated
 
@@ -56,8 +57,9 @@ def listed_suites(*, agent: str = "", tag: str = "") -> list[Listed]:
     if tag:
         # Not every database finds an entry of a list.
         cases = Case.objects.exclude(tags=[]).values_list("suite_id", "tags").iterator()
-        tagged = {suite for suite, tags in cases if tag in tags}
-        chosen = [suite for suite in chosen if tag in suite.tags or suite.pk in tagged]
+        part = RunPart(tags=[tag])
+        tagged = {suite for suite, tags in cases if part.matches("", tags)}
+        chosen = [one for one in chosen if one.pk in tagged or part.matches("", one.tags)]
     return list(zip(chosen, standings(chosen), strict=True))
 
 

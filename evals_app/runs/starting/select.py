@@ -19,8 +19,8 @@ T = TypeVar("T")
 class RunPart:
     """The cases that match all conditions.
 
-    `cases` are parts of names, ignoring case, one of which must occur; of `tags` one must be a tag
-    of the case or its suite; `names` are whole names; `trials` None is the suite's number. Disabled
+    `cases` are parts of names, one of which must occur; of `tags` one must be a tag of the case or its
+    suite: both ignore case. `names` are whole names; `trials` None is the suite's number. Disabled
     cases belong to it only `with_disabled`.
     """
 
@@ -35,7 +35,7 @@ class RunPart:
         folded = name.casefold()
         return (
             (not self.cases or any(text.casefold() in folded for text in self.cases))
-            and (not self.tags or not set(self.tags).isdisjoint(tags))
+            and (not self.tags or not _in_lower_case(self.tags).isdisjoint(_in_lower_case(tags)))
             and (not self.names or name in self.names)
         )
 
@@ -98,6 +98,14 @@ def evenly(rows: Sequence[T], *, most: int) -> Sequence[T]:
     return rows if step <= 1 else [rows[int(number * step)] for number in range(most)]
 
 
+def _in_lower_case(tags: Iterable[str]) -> set[str]:
+    return {tag.casefold() for tag in tags}
+
+
+def _each_has_cases(one: RunPart, other: RunPart, suites: Sequence[Suite]) -> bool:
+    return all(any(part.has_case_of(suite) for suite in suites) for part in (one, other))
+
+
 def nothing_chosen(suites: Sequence[Suite], part: RunPart) -> str:
     """Return the sentence for a part that no case of these suites belongs to, with near names."""
     cases = dict(Case.objects.filter(suite__in=suites).values_list("name", "tags"))
@@ -109,6 +117,9 @@ def nothing_chosen(suites: Sequence[Suite], part: RunPart) -> str:
         return (
             f"Every matching case of {where} is disabled. Enable one, or run it from its own page."
         )
+    names, tagged = replace(part, tags=()), replace(part, cases=(), names=())
+    if part.tags and names != RunPart() and _each_has_cases(names, tagged, suites):
+        return f"No case of {where} has both the name and the tag."
     tags = {tag for own in [*cases.values(), *(suite.tags for suite in suites)] for tag in own}
     wanted = [
         *(f"{text!r} in its name" for text in part.cases),

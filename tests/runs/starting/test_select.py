@@ -35,7 +35,9 @@ def names_of(part: RunPart, suite: SuiteSpec) -> list[str]:
         pytest.param({"tags": ["money"]}, ["Refund flow", "Asks first"], id="tag"),
         pytest.param({"tags": ["slow", "none"]}, ["Refund flow"], id="one of several tags"),
         pytest.param({"tags": ["mone"]}, [], id="a tag is whole"),
-        pytest.param({"tags": ["Money"]}, [], id="and exact"),
+        pytest.param(
+            {"tags": ["Money"]}, ["Refund flow", "Asks first"], id="in whatever case, too"
+        ),
         ({"names": ["Refund flow", "Größe"]}, ["Refund flow", "Größe"]),
         pytest.param({"names": ["refund flow"]}, [], id="names are exact"),
         pytest.param({"cases": ["refund"], "tags": ["money"]}, ["Refund flow"], id="name and tag"),

@@ -137,6 +137,9 @@ def test_a_result_that_is_refused_does_not_take_its_neighbours_along(
     [
         pytest.param({"cases": ["cse 1"]}, "Did you mean 'case 1'?", id="case"),
         pytest.param({"tags": ["smoke"]}, "No case of greetings has the tag 'smoke'.", id="tag"),
+        pytest.param(
+            {"tags": ["ONE"], "cases": ["case 2"]}, "No case of greetings has both", id="not both"
+        ),
         pytest.param({"model": "anthropic/claude-haiku-5-5"}, "scripted", id="model of a script"),
     ],
 )
@@ -144,6 +147,7 @@ def test_a_start_that_makes_no_sense_is_refused_in_words(
     options: dict[str, Any], complaint: str
 ) -> None:
     suite = make_suite()
+    suite.cases.filter(name="case 1").update(tags=["one"])
 
     with pytest.raises(CannotStartError) as caught:
         start_run(suite, **options)
