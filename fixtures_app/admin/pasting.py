@@ -1,5 +1,6 @@
 """Test data from a table that was copied from a spreadsheet: its type and its entities at once."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -59,6 +60,7 @@ class PastedDataForm(forms.Form):
         self.may_add_types = may_add_types
         self.fields_read: tuple[Field, ...] = ()
         self.is_new_type = False
+        self.row_numbers: Sequence[int] = ()
         self.spec: FixtureSpec | None = None
 
     def clean(self) -> dict[str, Any]:
@@ -71,14 +73,15 @@ class PastedDataForm(forms.Form):
         except ValidationError as error:
             for problem in problems_in(error)[:_MAX_SHOWN]:
                 is_kind = problem.loc[:1] == ("entity_types",) and problem.loc[-1:] == ("slug",)
-                place = _row_words(problem.loc)
+                place = _row_words(problem.loc, self.row_numbers)
                 self.add_error("kind" if is_kind else "cells", f"{place}{problem.message}")
         except ValueError as error:
             self.add_error("cells", str(error))
         return cleaned
 
     def _read(self, name: str, kind: str, cells: str) -> FixtureSpec:
-        table = read_pasted_table(cells.replace("\r\n", "\n"))
+        table = read_pasted_table(cells)
+        self.row_numbers = table.numbers
         stored = EntityType.objects.filter(slug=kind).first()
         self.is_new_type = stored is None
         if stored is None and not self.may_add_types:
@@ -95,12 +98,12 @@ class PastedDataForm(forms.Form):
         )
 
 
-def _row_words(loc: tuple[int | str, ...]) -> str:
+def _row_words(loc: tuple[int | str, ...], numbers: Sequence[int]) -> str:
     """Return the row and the column of a problem, as the spreadsheet counts them."""
     if loc[:1] != ("entities",) or len(loc) == 1:
         return ""
     column = f", {loc[3]}" if loc[2:3] == ("data",) and len(loc) > 3 else ""  # noqa: PLR2004
-    return f"Row {int(loc[1]) + 2}{column}: "
+    return f"Row {numbers[int(loc[1])]}{column}: "
 
 
 def _free_slug(name: str) -> str:

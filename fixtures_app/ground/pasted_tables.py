@@ -1,7 +1,5 @@
 """A table that was copied from a spreadsheet: its fields, guessed from the values, and its entities."""
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +17,8 @@ _SHORT = 40  # characters, up to which a text may be a choice
 _SEPARATORS = "\t;,"
 _REFS = ("ref", "id")
 _STATUS = "status"
-_CODE = re.compile(r"-?0\d|\+|.*[eE]")  # not a number: 007, +49, 1E5
+_CODE = re.compile(r"-?0\d|\+|.*[eE]|-?\d{16}")  # not a number: 007, +49, 1E5, numbers of cards
+_THOUSANDS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}", re.ASCII)
 _COMMA = re.compile(r"-?\d+(?:,(\d+))?", re.ASCII)
 _GUESSED = (
     *(FieldKind.WHOLE, FieldKind.NUMBER, FieldKind.YES_NO),
@@ -41,6 +40,7 @@ class PastedTable:
     """The columns of a table by their headings, each with a text for every row."""
 
     columns: dict[str, list[str]]
+    numbers: Sequence[int]  # of the rows, empty ones counted
 
     @property
     def size(self) -> int:
@@ -72,37 +72,59 @@ def read_pasted_table(text: str) -> PastedTable:
     Raises:
         ValueError: it is not a table; says in which row.
     """
+    text = re.sub(r"\r\n?", "\n", text)
     first = text.lstrip("\n").partition("\n")[0]
     separator = max(_SEPARATORS, key=first.count)
-    try:
-        rows = [
-            [cell.strip() for cell in row]
-            for row in csv.reader(io.StringIO(text), delimiter=separator)
-            if any(map(str.strip, row))
-        ]
-    except csv.Error as error:
-        raise ValueError(f"This is not a table: {error}.") from None
+    rows = [(n, row) for n, row in enumerate(_rows(text, separator), 1) if any(row)]
     if len(rows) < 2:  # noqa: PLR2004 - headings and one row
         raise ValueError("Paste the headings and at least one row below them.")
     if len(rows) - 1 > MAX_ROWS:
         raise ValueError(f"The table has {len(rows) - 1:,} rows; up to {MAX_ROWS:,} are possible.")
-    return PastedTable(_columns(*rows))
+    (_, heads), *others = rows
+    return PastedTable(_columns(heads, others), [number for number, _ in others])
 
 
-def _columns(heads: Sequence[str], *rows: Sequence[str]) -> dict[str, list[str]]:
+def _rows(text: str, separator: str) -> Iterator[list[str]]:
+    """Yield the cells of all lines.
+
+    Quotes enclose a cell only if they end where it ends: programs copy 5" and "so-called" as they are.
+    """
+    enclosed, bare = r'"([^"]*+(?:""[^"]*+)*+)" *', f"([^{separator}\n]*)"
+    row = []
+    for match in re.finditer(f"(?:{enclosed}|{bare})({separator}|\n|\\Z)", text):
+        inside, outside, end = match.groups()
+        row.append((outside if inside is None else inside.replace('""', '"')).strip())
+        if end != separator:
+            yield row
+            row = []
+
+
+def _columns(
+    heads: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]
+) -> dict[str, list[str]]:
     heads = _without_empty_end(heads)
     if len(heads) > MAX_COLUMNS:
         raise ValueError(f"The table has {len(heads)} columns; up to {MAX_COLUMNS} are possible.")
-    for number, head in enumerate(heads, 1):
-        if not head:
-            raise ValueError(f"Column {number} has no heading.")
-        if head in heads[: number - 1]:
-            raise ValueError(f"Two columns have the heading “{head}”.")
-    for number, row in enumerate(rows, 2):
+    _check_heads(heads)
+    for number, row in rows:
         if len(_without_empty_end(row)) > len(heads):
             raise ValueError(f"Row {number} has more cells than there are headings.")
-    texts = [[row[at] if at < len(row) else "" for row in rows] for at in range(len(heads))]
+    texts = [[row[at] if at < len(row) else "" for _, row in rows] for at in range(len(heads))]
     return dict(zip(heads, map(_as_written_here, texts), strict=True))
+
+
+def _check_heads(heads: Sequence[str]) -> None:
+    for number, head in enumerate(heads, 1):
+        if not head:
+            raise ValueError(f"Column {number} has no heading. Write one, or delete the column.")
+        if head in heads[: number - 1]:
+            raise ValueError(f"Two columns have the heading “{head}”.")
+    for names in (_REFS, (_STATUS,)):
+        same = [head for head in heads if head.casefold() in names]
+        if len(same) > 1:
+            raise ValueError(
+                f"“{same[0]}” and “{same[1]}” are both the {names[-1]} of a row. Rename one of them."
+            )
 
 
 def _without_empty_end(row: Sequence[str]) -> Sequence[str]:
@@ -148,13 +170,21 @@ def _is_column_of(kind: FieldKind, texts: Sequence[str]) -> bool:
     except ValueError:
         return False
     is_number = kind in (FieldKind.WHOLE, FieldKind.NUMBER)
-    return not is_number or not (any(map(_CODE.match, texts)) or _are_versions(texts))
+    return not is_number or not (
+        any(map(_CODE.match, texts)) or _are_versions(texts) or _may_be_thousands(texts)
+    )
 
 
 def _are_versions(texts: Sequence[str]) -> bool:
     """Whether 1.10 is not 1.1 here; amounts, such as 12.50, have the same decimals in all rows."""
     decimals = [text.partition(".")[2] for text in texts]
     return len(set(map(len, decimals))) > 1 and any(one.endswith("0") for one in decimals)
+
+
+def _may_be_thousands(texts: Sequence[str]) -> bool:
+    """Whether 1.234 may be 1,234 here, as some countries write it."""
+    pointed = [text for text in texts if "." in text]
+    return bool(pointed) and all(map(_THOUSANDS.fullmatch, pointed))
 
 
 def entities_of(table: PastedTable, kind: str, fields: Sequence[Field]) -> list[PastedEntity]:
@@ -166,7 +196,10 @@ def entities_of(table: PastedTable, kind: str, fields: Sequence[Field]) -> list[
     known = {one.name: one for one in fields}
     for name in table.values:
         if name not in known:
-            raise ValueError(f"The entity type {kind} has no field “{name}”.")
+            raise ValueError(
+                f"The entity type {kind} exists and has no field “{name}”. Add it there, or write "
+                "another word for a row."
+            )
     refs = _refs(table, kind)
     statuses = table.column(_STATUS)
     return [
@@ -186,14 +219,14 @@ def _data(table: PastedTable, known: dict[str, Field], row: int) -> Iterator[tup
             try:
                 yield name, read_cell(known[name], texts[row])
             except ValueError as error:
-                raise ValueError(f"Row {row + 2}, {name}: {error}") from None
+                raise ValueError(f"Row {table.numbers[row]}, {name}: {error}") from None
 
 
 def _refs(table: PastedTable, kind: str) -> list[str]:
     """Return the refs of all rows; those without one are called order-1, order-2."""
     given = table.column(*_REFS)
     first: dict[str, int] = {}
-    for row, ref in enumerate(given, 2):
+    for row, ref in zip(table.numbers, given, strict=True):
         if ref and ref in first:
             raise ValueError(f"Rows {first[ref]} and {row} have the same id, “{ref}”.")
         first[ref] = row

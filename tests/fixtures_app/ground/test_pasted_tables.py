@@ -54,7 +54,10 @@ def test_a_table_becomes_fields_and_entities() -> None:
         (["1.9", "1.10"], FieldKind.TEXT),
         (["1,234", "5,678"], FieldKind.TEXT),
         (["12,50", "1.234,00"], FieldKind.TEXT),
+        (["1.234", "12.500"], FieldKind.TEXT),
+        (["1.234", "0.500"], FieldKind.NUMBER),
         (["1E5", "2"], FieldKind.TEXT),
+        (["4111111111111111"], FieldKind.TEXT),
         (["yes", "no", "Yes"], FieldKind.YES_NO),
         (["2026-05-01"], FieldKind.DATE),
         (["31.2.2026"], FieldKind.TEXT),
@@ -83,14 +86,32 @@ def test_ids_and_statuses_are_not_fields() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ('"two ""lines""\nin one"', 'two "lines"\nin one'),
+        ('"in quotes"', "in quotes"),
+        ('"so-called" news', '"so-called" news'),
+        ('"not closed', '"not closed'),
+        ('7" screen', '7" screen'),
+        ('""', ""),
+    ],
+)
+def test_quotes_enclose_a_cell_only_if_they_end_with_it(cell: str, value: str) -> None:
+    table = read_pasted_table(f"a\tb\r\nx\t{cell}\r\ny\tz")
+
+    assert table.columns == {"a": ["x", "y"], "b": [value, "z"]}
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("a\tb", "at least one row"),
-        ("a\t\tc\n1\t2\t3", "Column 2 has no heading."),
+        ("a\t\tc\n1\t2\t3", "Column 2 has no heading"),
         ("a\ta\n1\t2", "Two columns have the heading “a”."),
         ("a\tb\n1\t2\t3", "Row 2 has more cells than there are headings."),
         ("a\n" + "1\n" * (MAX_ROWS + 1), "5,001 rows"),
-        ("a\tb\rc\td", "This is not a table"),
+        ("id\tRef\tx\n1\t2\t3", "“id” and “Ref” are both the id of a row"),
+        ("Status\tstatus\na\tb", "“Status” and “status” are both the status of a row"),
     ],
 )
 def test_what_is_not_a_table_is_refused(text: str, message: str) -> None:
@@ -104,6 +125,8 @@ def test_what_is_not_a_table_is_refused(text: str, message: str) -> None:
         ("total\n1\nmany", "Row 3, total: Write a number"),
         ("total\tsize\n1\t2", "no field “size”"),
         ("id\ttotal\na\t1\na\t2", "Rows 2 and 3 have the same id, “a”."),
+        ("id\ttotal\n\na\t1\n\t\na\t2", "Rows 3 and 5 have the same id, “a”."),
+        ("total\n\nmany", "Row 3, total: Write a number"),
     ],
 )
 def test_rows_that_do_not_fit_a_type_are_refused(text: str, message: str) -> None:
