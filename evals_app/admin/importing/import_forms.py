@@ -1,5 +1,6 @@
 """The forms of the page that imports files: the files, their agent, and what their columns are."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -36,6 +37,8 @@ from evals_app.models import Agent, Suite
 AGENT_FIELD = "Agent for files that do not name one"
 _MAX_COLUMNS = 200
 _LABEL_CHARS = 60
+_OTHER_THAN_ROWS = re.compile(r"\s*([\w-]+:(\s|$)|[-#\[{<])")  # YAML, JSON, XML
+_SEPARATED = re.compile(r"\s*.*[,;|]")  # the first line
 _T = TypeVar("_T")
 
 
@@ -113,9 +116,13 @@ class ImportForm(_AgentsForm):
         if not text.strip():
             return None
         name = self.cleaned_data["pasted_name"] or PASTED
-        if (name == PASTED or "." not in name) and is_pasted_table(text):
+        is_copied = is_pasted_table(text)
+        # What is pasted for a suite is rows: also one column, or lines with commas.
+        is_rows = is_copied or (self.cleaned_data["into"] and not _OTHER_THAN_ROWS.match(text))
+        if is_rows and (name == PASTED or "." not in name):
             name = PASTED_ROWS if name == PASTED else f"{name}.csv"
-            text = f"sep=\t\n{text}"
+            if is_copied or not _SEPARATED.match(text):
+                text = f"sep=\t\n{text}"
         return SourceFile(name, text.encode())
 
 

@@ -182,6 +182,25 @@ def test_pasted_rows_are_added_to_the_cases_of_a_suite(admin_client: Client) -> 
     assert entries.latest("pk").change_message.startswith("Cases added from")
 
 
+@pytest.mark.parametrize(
+    ("rows", "questions"),
+    [
+        ("Question\nHi, there\nBye; now\n", ["Hi, there", "Bye; now"]),
+        ("Question;Expected answer\nHow much?;8\n", ["How much?"]),
+        ("\nQuestion,Expected answer\nHow much?,8\n", ["How much?"]),
+    ],
+)
+def test_rows_for_a_suite_may_have_one_column_or_other_separators(
+    admin_client: Client, rows: str, questions: list[str]
+) -> None:
+    check(admin_client, BOTH).press_import()
+
+    check(admin_client, pasted=rows, into="greetings").press_import()
+
+    _, *cases = Suite.objects.get().to_spec().cases
+    assert [case.turns[0].user for case in cases] == questions
+
+
 def test_rows_that_are_added_again_are_left_out_or_named_apart(admin_client: Client) -> None:
     check(admin_client, BOTH).press_import()
     check(admin_client, pasted=ROWS, into="greetings").press_import()
