@@ -22,7 +22,7 @@ def test_a_repaired_check_is_tried_on_the_last_conversation(visit: Visit) -> Non
     page.locator("summary", has_text="Reply contains “hello”").press("Enter")
     page.get_by_label("Text to look for").fill("bye")
     save_and_stay(page)
-    page.get_by_role("link", name="Try the checks on its conversations").press("Enter")
+    page.get_by_role("link", name="Try them on its conversations").press("Enter")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_focused()
     expect(dialog.get_by_role("listitem")).to_have_text("case “case 2”")

@@ -111,6 +111,7 @@ def test_search_opens_by_a_key_chooses_by_arrows_and_gives_the_focus_back(visit:
     expect(page.get_by_role("link", name="Search")).to_be_focused()
 
     page.keyboard.press("Enter")
+    expect(box).to_be_focused()
     page.keyboard.type(case.name)
     found = page.get_by_role("option", name=case.name)
     expect(found).to_have_attribute("aria-selected", "true")

@@ -46,8 +46,10 @@
 
   /** Open or close the menu of a row, below its button or above it where there is no room. */
   function openMenu(opener) {
-    if (opener.ariaExpanded === "true") {
-      opener.nextElementSibling.hidePopover();
+    // Not by `ariaExpanded`, which follows a moment later.
+    const open = opener.parentElement.querySelector(":scope > .ew-menu:popover-open");
+    if (open) {
+      open.hidePopover();
       return;
     }
     const menu = document.createElement("div");
