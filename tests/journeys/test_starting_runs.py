@@ -41,6 +41,19 @@ def test_a_suite_runs_with_two_models(
     expect(table.get_by_text("Queued")).to_have_count(2)
 
 
+def test_a_double_click_starts_one_run(visit: Visit) -> None:
+    suite = make_suite(["hello", "bye"], agent=make_agent())
+    page = visit("evals_app_suite_change", suite.pk)
+
+    page.get_by_role("button", name="Run", exact=True).or_(
+        page.get_by_role("link", name="Run", exact=True)
+    ).first.click()
+    page.get_by_role("button", name="Run 2 conversations").dblclick()
+
+    page.wait_for_url("**/run/*/change/")
+    assert elsewhere(Run.objects.count) == 1
+
+
 def test_runs_started_together_are_followed_and_become_one_table(visit: Visit) -> None:
     agent = make_agent()
     mute = make_agent("mute", name="Mute", rules=[{"reply": "Nothing."}])

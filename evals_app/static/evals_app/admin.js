@@ -205,8 +205,22 @@
     note.dataset.before ??= note.textContent;
     note.textContent = button.dataset.busy;
   });
+  // Forms of dialogs: HTMX would send the second click after the first.
+  let sent = new WeakSet();
+  document.addEventListener("submit", (event) => {
+    if (!event.target.hasAttribute("hx-post")) return;
+    if (sent.has(event.target)) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+    sent.add(event.target);
+  }, true);
+  document.addEventListener("htmx:afterRequest", ({ detail }) => {
+    if (!detail.xhr.getResponseHeader("HX-Redirect")) sent.delete(detail.elt);
+  });
   window.addEventListener("pageshow", () => {
     // The page was restored by the back button.
+    sent = new WeakSet();
     for (const button of document.querySelectorAll("[data-busy][aria-disabled]")) {
       button.ariaDisabled = null;
       const note = document.getElementById(button.getAttribute("aria-describedby"));
