@@ -88,7 +88,7 @@ def test_a_developer_connects_an_agent_without_an_account(visit: Visit) -> None:
         developer.get_by_role("button", name="Ask the agent").click()
         expect(developer.get_by_text("orders.find", exact=True)).to_be_visible()
         developer.get_by_role("button", name="Send", exact=True).click()
-        expect(developer.get_by_role("status")).to_contain_text("Your answer arrived")
+        expect(developer.get_by_role("status")).to_contain_text("An answer arrived")
 
         page.reload()
         expect(page.get_by_role("heading", name="Your developer answered")).to_be_visible()

@@ -189,7 +189,10 @@ def _why_closed(link: DeveloperLink | None, token: str) -> str:
         return "This link does not work. It was withdrawn, or a newer one replaced it."
     asked_by = shown_name(link.made_by)
     if link.answered_at is not None:
-        return f"Thank you. Your answer arrived, and {asked_by} can test the agent now."
+        return (
+            f"Thank you. An answer arrived, and {asked_by} can test the agent now. The link takes one: "
+            "what is sent later is not used."
+        )
     if link.has_ended:
         return f"This link worked until {moment_text(link.ends_at)}. Ask {asked_by} for a new one."
     return f"This link is no longer needed. If that surprises you, ask {asked_by}."
