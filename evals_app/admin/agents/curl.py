@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import shlex
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,10 @@ _UNSUPPORTED = {
     **dict.fromkeys(("-G", "--get"), "a GET request"),
     **dict.fromkeys(("--data-urlencode",), "a form"),
 }
+# $'it\'s', as browsers copy texts with apostrophes, line breaks or letters beyond ASCII.
+_ESCAPED = re.compile(r"(?<![^\s=])\$'((?:[^'\\]|\\.)*+)'", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{1,4})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 @dataclass
@@ -35,13 +40,13 @@ def read_pasted(text: str) -> CurlRequest:
     Raises:
         ValueError: it is neither, or uses an option that Evalwell does not support.
     """
-    text = text.strip().replace("\\\r\n", " ").replace("\\\n", " ")
+    text = text.strip().removeprefix("$ ").replace("\\\r\n", " ").replace("\\\n", " ")
     if not text.lower().startswith("curl"):
         if len(text.split()) != 1:
             raise ValueError("Paste one address, or one command that begins with curl.")
         return CurlRequest(url=text, method="POST")
     try:
-        words = shlex.split(text)[1:]
+        words = shlex.split(_ESCAPED.sub(_without_escapes, text))[1:]
     except ValueError:
         raise ValueError(
             "A quotation mark of this command is not closed. Copy the whole command."
@@ -54,6 +59,15 @@ def read_pasted(text: str) -> CurlRequest:
             f"This command sends {pasted.method}. Evalwell sends messages by POST only."
         )
     return pasted
+
+
+def _without_escapes(quoted: re.Match[str]) -> str:
+    def letter(escape: re.Match[str]) -> str:
+        code = escape[1] or escape[2]
+        return chr(int(code, 16)) if code else _CONTROLS.get(escape[3], escape[3])
+
+    halves = _ESCAPE.sub(letter, quoted[1]).encode("utf-16", "surrogatepass")
+    return shlex.quote(halves.decode("utf-16", "replace"))
 
 
 def _read(words: list[str]) -> CurlRequest:

@@ -26,6 +26,11 @@ URL = "https://agent.example/chat"
             CurlRequest(URL, "", {"Authorization": "Basic bWU6c2VjcmV0", "Cookie": "a=b"}),
             id="password",
         ),
+        pytest.param(
+            rf"""$ curl {URL} -H $'X-A: b' --data-raw $'{{"q": "it\'s \u00fc \ud83d\ude00\\n"}}'""",
+            CurlRequest(URL, "", {"X-A": "b"}, {"q": "it's ü 😀\n"}),
+            id="copied from a browser",
+        ),
     ],
 )
 def test_a_command_is_read(text: str, pasted: CurlRequest) -> None:
