@@ -268,6 +268,16 @@ def web_address(name: str, default: str) -> str:
     return address
 
 
+def contact(name: str) -> str:
+    """Return how to reach someone: an address to mail to, call or open; empty if not set."""
+    address = text(name, "")
+    if address and not address.startswith(("mailto:", "https://", "tel:")):
+        raise ImproperlyConfigured(
+            f"{name} is {address!r}; expected mailto:security@example.org, or an address with https."
+        )
+    return address
+
+
 class MailServer(NamedTuple):
     """The server that takes our e-mail, and how the connection is encrypted."""
 

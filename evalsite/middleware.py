@@ -1,8 +1,10 @@
-"""Headers of every response, and the probes of load balancers and supervisors."""
+"""Headers of every response, the probes of load balancers and supervisors, and `security.txt`."""
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.db import Error, connection, models
 from django.db.migrations.executor import MigrationExecutor
@@ -14,6 +16,7 @@ from django.views.decorators.http import require_safe
 from evals_app.models.people.profiles import zone_of
 from evals_app.runs.ground.workers import live_workers
 
+_CONTACT_VALID_FOR = timedelta(days=90)  # the standard asks for less than a year
 NO_WORKER = "No worker is alive, so runs wait. Start one: python manage.py worker"
 
 # Alpine, which Unfold is built on, compiles the expressions in its attributes and so needs
@@ -80,6 +83,21 @@ def readyz(_request: HttpRequest) -> JsonResponse:
     return JsonResponse(body, status=503 if problems else 200)
 
 
+@require_safe
+def security_txt(_request: HttpRequest) -> HttpResponse:
+    """Return whom to tell of a vulnerability, if the operator says so: RFC 9116."""
+    if not settings.SECURITY_CONTACT:
+        raise Http404
+    ends = (timezone.now() + _CONTACT_VALID_FOR).replace(microsecond=0)
+    lines = [
+        f"Contact: {settings.SECURITY_CONTACT}",
+        f"Expires: {ends:%Y-%m-%dT%H:%M:%SZ}",
+        "Preferred-Languages: en",
+        f"Canonical: {settings.SITE.rstrip('/')}/.well-known/security.txt",
+    ]
+    return HttpResponse("\n".join([*lines, ""]), content_type="text/plain; charset=utf-8")
+
+
 def _missing_migrations() -> Iterator[str]:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -95,7 +113,7 @@ def _missing_migrations() -> Iterator[str]:
 class Probes:
     """Answer the probes before the Host is checked: load balancers call by IP address."""
 
-    views = {"/healthz": healthz, "/readyz": readyz}
+    views = {"/healthz": healthz, "/readyz": readyz, "/.well-known/security.txt": security_txt}
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

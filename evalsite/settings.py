@@ -29,6 +29,9 @@ SITE = environment.web_address(
 
 DEBUG = environment.flag("EVALWELL_DEBUG")
 SECRET_KEY = environment.secret_key("EVALWELL_SECRET_KEY", kept_in=DATA_DIR / "secret_key")
+# Sessions that were signed with them go on, while a new key replaces the old one.
+SECRET_KEY_FALLBACKS = environment.names("EVALWELL_OLD_SECRET_KEYS")
+SECURITY_CONTACT = environment.contact("EVALWELL_SECURITY_CONTACT")
 ALLOWED_HOSTS = environment.names("EVALWELL_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = environment.names("EVALWELL_CSRF_TRUSTED_ORIGINS")
 
