@@ -6,7 +6,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Case, Count, Exists, FilteredRelation, OuterRef, Q, QuerySet, When
+from django.db.models import (
+    Case,
+    Count,
+    Exists,
+    FilteredRelation,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    When,
+)
 from django.utils import timezone
 
 from evals_app.engine.record.trial import Cause, Verdict
@@ -34,6 +44,7 @@ from evals_app.models import (
     Suite,
     Yardstick,
 )
+from evals_app.models import Case as SuiteCase
 from evals_app.reports.answers.release import (
     ReasonWords,
     answer_text,
@@ -177,18 +188,23 @@ class FactsBesideCases(NamedTuple):
     gates: tuple[GateResult, ...] = ()
     allowed_worse: int = 0
     judges: tuple[ComparedJudge, ...] = ()
+    not_run: int = 0
 
     def with_cases(self, pairs: Sequence[CasePair], **of_cases: Any) -> ReleaseFacts:
         """Return the whole facts; `of_cases` are the others that depend on the cases."""
         known = self._asdict() | {"settled": dict(self.settled), "accepted": dict(self.accepted)}
-        return ReleaseFacts(pairs=pairs, **known, **of_cases)
+        return ReleaseFacts(pairs=pairs, **known | of_cases)
 
 
 class SinceEnded(NamedTuple):
-    """The newest decision of people on a run, and its retests, the oldest first, but for cancelled ones."""
+    """The newest decision of people on a run, and its retests, the oldest first, but for cancelled ones.
+
+    `added` is how many cases its suite got that the run does not have.
+    """
 
     decision: ShipDecision | None
     retests: tuple[Settlement, ...]
+    added: int = 0
 
 
 _DECIDED = (
@@ -206,19 +222,34 @@ def since_ended(candidates: Sequence[Candidate]) -> dict[int, SinceEnded]:
             "settlements_as_head",
             condition=~Q(settlements_as_head__status=Settlement.Status.CANCELLED),
         ),
+        added=_cases_added(),
     )
     columns = [f"decision__{name}" for name in _DECIDED] + [f"retest__{name}" for name in _RETESTED]
     decisions: dict[int, ShipDecision] = {}
     retests: dict[int, dict[int, Settlement]] = {of.run.pk: {} for of in candidates}
-    rows = runs.order_by("decision__pk", "retest__pk").values_list("pk", *columns)
-    for pk, *values in rows:
+    added: dict[int, int] = {}
+    rows = runs.order_by("decision__pk", "retest__pk").values_list("pk", "added", *columns)
+    for pk, count, *values in rows:
+        added[pk] = count or 0
         decided, retested = values[: len(_DECIDED)], values[len(_DECIDED) :]
         if decided[0] is not None:
             decisions[pk] = ShipDecision(**dict(zip(_DECIDED, decided, strict=True)))
         if retested[0] is not None:
             row = Settlement(**dict(zip(_RETESTED, retested, strict=True)))
             retests[pk].setdefault(row.pk, row)
-    return {pk: SinceEnded(decisions.get(pk), tuple(of.values())) for pk, of in retests.items()}
+    return {
+        pk: SinceEnded(decisions.get(pk), tuple(of.values()), added.get(pk, 0))
+        for pk, of in retests.items()
+    }
+
+
+def _cases_added() -> Subquery:
+    """Count the cases that the suite of a run got since, and that the run does not have by name."""
+    same = CaseResult.objects.filter(run=OuterRef(OuterRef("pk")), name=OuterRef("name"))
+    suite, began = OuterRef("suite"), OuterRef("created_at")
+    cases = SuiteCase.objects.filter(suite=suite, enabled=True, created_at__gt=began)
+    counted = cases.exclude(Exists(same)).order_by().values("suite").annotate(count=Count("pk"))
+    return Subquery(counted.values("count"))
 
 
 def facts_beside_cases(
@@ -242,6 +273,7 @@ def facts_beside_cases(
             obstacles=tuple(_obstacles(of.run, ran=ran.get(of.run.pk, 0))),
             is_released=of.released is not None and of.released.pk == of.run.pk,
             beside=tuple(_notes(of.suite, of.run)),
+            not_run=since[of.run.pk].added,
         )
         for of in candidates
     }

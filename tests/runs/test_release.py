@@ -107,6 +107,13 @@ def part_of_the_suite(_: Suite) -> None:
     make_run({"A": ["passed"]}, case_count=1, suite_case_count=40)
 
 
+def case_added(suite: Suite) -> None:
+    make_run(GOOD)
+    # One that is not run, one that the run has by its name, and a new one.
+    for position, (name, enabled) in enumerate({"Off": False, "A": True, "New": True}.items()):
+        suite.cases.create(name=name, position=position, enabled=enabled)
+
+
 def other_agent(_: Suite) -> None:
     make_run(GOOD, is_whole=False)
 
@@ -144,6 +151,7 @@ SITUATIONS: dict[Callable[[Suite], None], tuple[str, int]] = {
     edited_and_removed: ("Yes: 1 of 1 case passed.", 0),
     not_graded: ("Not yet: 1 of 2 cases was not graded.", 3),
     part_of_the_suite: ("Not yet: Only 1 of 40 cases ran.", 3),
+    case_added: ("Not yet: 1 of 3 cases has not run.", 3),
     other_agent: ("Not yet: The run tested another agent or model than the one to ship.", 3),
     slower: (
         "No: 95 % of the replies may take at most 20 % longer than in the released version; it was 220 % longer.",
@@ -255,6 +263,7 @@ STEPS = {
     agent_unreachable: "Run the suite",
     part_of_the_suite: "Run the suite",
     none_of_a_part_passed: "Run the suite",
+    case_added: "Run the suite",
     other_agent: "Run the suite",
     judge_not_trusted: "Look at the judge",
     judge_to_compare: "Check grades",
