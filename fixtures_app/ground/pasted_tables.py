@@ -9,7 +9,8 @@ from fixtures_app.ground.cells import meant_date, read_cell
 from fixtures_app.ground.field_table import Field, FieldKind
 from fixtures_app.ground.strict_json import Json
 
-MAX_ROWS = 5_000
+MAX_INPUTS = 9_000  # of the page that shows the rows, which cannot save more than 10,000
+_INPUTS_BESIDE = 5  # of a row: its ref, its status, its type, its place, its version
 MAX_COLUMNS = 200
 MAX_CHOICES = 8
 _LONG = 200  # characters, from which a text is long
@@ -78,8 +79,6 @@ def read_pasted_table(text: str) -> PastedTable:
     rows = [(n, row) for n, row in enumerate(_rows(text, separator), 1) if any(row)]
     if len(rows) < 2:  # noqa: PLR2004 - headings and one row
         raise ValueError("Paste the headings and at least one row below them.")
-    if len(rows) - 1 > MAX_ROWS:
-        raise ValueError(f"The table has {len(rows) - 1:,} rows; up to {MAX_ROWS:,} are possible.")
     (_, heads), *others = rows
     return PastedTable(_columns(heads, others), [number for number, _ in others])
 
@@ -106,6 +105,12 @@ def _columns(
     if len(heads) > MAX_COLUMNS:
         raise ValueError(f"The table has {len(heads)} columns; up to {MAX_COLUMNS} are possible.")
     _check_heads(heads)
+    most = MAX_INPUTS // (len(heads) + _INPUTS_BESIDE)
+    if len(rows) > most:
+        raise ValueError(
+            f"The table has {len(rows):,} rows; one page can show {most:,} of this width."
+            " Import more as a file: see Test data in Help."
+        )
     for number, row in rows:
         if len(_without_empty_end(row)) > len(heads):
             raise ValueError(f"Row {number} has more cells than there are headings.")

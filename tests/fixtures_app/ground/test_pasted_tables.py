@@ -4,7 +4,6 @@ import pytest
 
 from fixtures_app.ground.field_table import Field, FieldKind
 from fixtures_app.ground.pasted_tables import (
-    MAX_ROWS,
     entities_of,
     guess_fields,
     read_pasted_table,
@@ -109,7 +108,7 @@ def test_quotes_enclose_a_cell_only_if_they_end_with_it(cell: str, value: str) -
         ("a\t\tc\n1\t2\t3", "Column 2 has no heading"),
         ("a\ta\n1\t2", "Two columns have the heading “a”."),
         ("a\tb\n1\t2\t3", "Row 2 has more cells than there are headings."),
-        ("a\n" + "1\n" * (MAX_ROWS + 1), "5,001 rows"),
+        ("a\n" + "1\n" * 1501, "1,501 rows; one page can show 1,500"),
         ("id\tRef\tx\n1\t2\t3", "“id” and “Ref” are both the id of a row"),
         ("Status\tstatus\na\tb", "“Status” and “status” are both the status of a row"),
     ],
