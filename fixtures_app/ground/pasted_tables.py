@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
 from typing import TypedDict
 
 from fixtures_app.ground.cells import meant_date, read_cell
@@ -20,7 +22,7 @@ _REFS = ("ref", "id")
 _STATUS = "status"
 _CODE = re.compile(r"-?0\d|\+|.*[eE]|-?\d{16}")  # not a number: 007, +49, 1E5, numbers of cards
 _THOUSANDS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}", re.ASCII)
-_COMMA = re.compile(r"-?\d+(?:,(\d+))?", re.ASCII)
+_SIGNS = ((",", "."), (".", ","))  # before decimals, and between groups of three digits
 _GUESSED = (
     *(FieldKind.WHOLE, FieldKind.NUMBER, FieldKind.YES_NO),
     *(FieldKind.DATE, FieldKind.TIME, FieldKind.DATE_TIME),
@@ -142,13 +144,24 @@ def _as_written_here(texts: list[str]) -> list[str]:
     filled = list(filter(None, texts))
     if filled and all(map(meant_date, filled)):
         return list(map(meant_date, texts))
-    decimals = [match and match[1] for match in map(_COMMA.fullmatch, filled)]
-    # 1,234 alone may be a thousand; 12,5 cannot.
-    if any(one and len(one) != 3 for one in decimals) and all(  # noqa: PLR2004
-        map(_COMMA.fullmatch, filled)
-    ):
-        return [text.replace(",", ".") for text in texts]
+    for point, group in _SIGNS:
+        matches = [_number(point, group).fullmatch(text) for text in filled]
+        if all(matches) and any(match and _tells(match, point, group) for match in matches):
+            plain = (text.replace(group, "").replace(point, ".") for text in texts)
+            return [text and f"{Decimal(text).normalize():f}" for text in plain]
     return texts
+
+
+@cache
+def _number(point: str, group: str) -> re.Pattern[str]:
+    digits = rf"\d+|\d{{1,3}}(?:{re.escape(group)}\d{{3}})+"
+    return re.compile(rf"-?(?:{digits})(?:{re.escape(point)}(\d+))?", re.ASCII)
+
+
+def _tells(match: re.Match[str], point: str, group: str) -> bool:
+    """Whether a number shows what its signs mean: 1.234,50 and 12,5 do, 1,234 may be a thousand."""
+    is_decimal = point == "," and match[1] is not None and len(match[1]) != 3  # noqa: PLR2004
+    return is_decimal or (point in match[0] and group in match[0])
 
 
 def guess_fields(table: PastedTable) -> tuple[Field, ...]:
