@@ -38,6 +38,23 @@ class RateLimit(SimpleRateThrottle):
         """Return the seconds for the header Retry-After."""
         return str(math.ceil(self.wait() or 1))
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return what is left, once a request was counted; nothing where there is no limit.
+
+        The names are those of draft-ietf-httpapi-ratelimit-headers-03; times are in seconds.
+        """
+        state: dict[str, Any] = vars(self)  # REST framework sets it while it counts
+        if "history" not in state:
+            return {}
+        counted, most, period = state["history"], state["num_requests"], state["duration"]
+        ends = math.ceil(period - (state["now"] - counted[-1])) if counted else period
+        return {
+            "RateLimit-Limit": str(most),
+            "RateLimit-Remaining": str(max(0, most - len(counted))),
+            "RateLimit-Reset": str(ends),
+        }
+
     def counted_as(self, ident: object) -> str:
         """Name what is counted."""
         return self.cache_format % {"scope": self.scope, "ident": ident}

@@ -54,6 +54,19 @@ def test_a_token_that_asks_too_often_is_shown_when_to_ask_again(limits: Any) -> 
     assert statuses(other, 1) == [200]
 
 
+def test_each_answer_says_how_much_is_left(limits: Any) -> None:
+    limits(callers="3/min")
+    client = make_client("read")
+
+    answers = [client.get("/api/suites/") for _ in range(3)]
+
+    assert [answer.headers["RateLimit-Remaining"] for answer in answers] == ["1", "0", "0"]
+    assert {answer.headers["RateLimit-Limit"] for answer in answers} == {"3"}
+    assert 0 < int(answers[-1].headers["RateLimit-Reset"]) <= 60
+    limits(callers=None)
+    assert "RateLimit-Limit" not in make_client("read").get("/api/suites/").headers
+
+
 def test_refused_requests_count_too(limits: Any) -> None:
     client = make_client("read", [])
     limits(callers="3/min")
