@@ -242,6 +242,8 @@ EVALS_MAX_EXECUTIONS = environment.count("EVALS_MAX_EXECUTIONS", 100_000)  # of 
 EVALS_KEEP_TRANSCRIPTS_DAYS = environment.count("EVALS_KEEP_TRANSCRIPTS_DAYS", 0, least=0)
 # How long people can restore what was deleted.
 EVALS_KEEP_DELETED_DAYS = environment.count("EVALS_KEEP_DELETED_DAYS", 30, least=1)
+# How long it is known who signed in, or failed to, and from where.
+EVALS_KEEP_SIGN_INS_DAYS = environment.count("EVALS_KEEP_SIGN_INS_DAYS", 90, least=1)
 METRICS = environment.flag("EVALWELL_METRICS")  # /metrics, for holders of a token
 # Where executions are exported as traces, with the names that OpenTelemetry has for it.
 OTLP_ENDPOINT = environment.collector_address("OTEL_EXPORTER_OTLP_ENDPOINT")

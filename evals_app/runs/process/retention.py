@@ -2,7 +2,7 @@
 
 Results and the snapshot stay, so a run can still run again. Removed are transcripts, prompts and
 answers of judges, and calls kept for conversations that were cut short. Conversations that people
-have reviewed stay whole.
+have reviewed stay whole. Sessions that have ended and old records of who signed in go, too.
 """
 
 import logging
@@ -13,7 +13,9 @@ from dataclasses import astuple, dataclass
 from datetime import timedelta
 from typing import Any
 
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.conf import settings
+from django.contrib.sessions.backends.db import SessionStore
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Window
 from django.db.models.functions import Now, RowNumber
@@ -177,6 +179,14 @@ def _named_files() -> Iterator[set[str]]:
             yield set(_NAME.findall(content))
 
 
+def forget_sign_ins() -> None:
+    """Remove sessions that have ended, and old records of who signed in, or failed to, and from where."""
+    SessionStore.clear_expired()
+    before = timezone.now() - timedelta(days=settings.EVALS_KEEP_SIGN_INS_DAYS)
+    for records in (AccessLog, AccessAttempt, AccessFailureLog):
+        records.objects.filter(attempt_time__lt=before).delete()
+
+
 PRUNE_S = 300.0  # a night
 
 
@@ -186,6 +196,7 @@ def prune_as_scheduled() -> dict[str, int]:
     remove_forgotten_staged()
     forget_due_runs()
     forget_deliveries()
+    forget_sign_ins()
     DeletedObject.objects.overdue().delete()
     BulkEdit.objects.overdue().delete()
     files = remove_unnamed_files()

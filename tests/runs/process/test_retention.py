@@ -6,7 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.db.models.functions import Now
 from django.utils import timezone
 from django_q.models import OrmQ, Schedule
@@ -374,6 +376,30 @@ def test_no_run_is_pruned_without_the_setting_or_time(
 
     assert prune_as_scheduled() == {"runs": 0, "transcripts": 0, "files": 0}
     assert [transcripts(run) for run in runs] == [2, 2]
+
+
+def test_sessions_that_have_ended_go_every_night() -> None:
+    for key, hours in (("ended", -1), ("open", 1)):
+        expires = timezone.now() + timedelta(hours=hours)
+        Session.objects.create(session_key=key, session_data="", expire_date=expires)
+
+    prune_as_scheduled()
+
+    assert Session.objects.get().session_key == "open"
+
+
+@pytest.mark.parametrize("model", [AccessLog, AccessAttempt, AccessFailureLog])
+def test_records_of_sign_ins_stay_as_long_as_the_setting_says(settings: Any, model: Any) -> None:
+    settings.EVALS_KEEP_SIGN_INS_DAYS = 7
+    counted = {"failures_since_start": 1} if model is AccessAttempt else {}
+    for name, days in (("old", 8), ("new", 6)):
+        record = model.objects.create(username=name, ip_address="192.0.2.1", **counted)
+        at = timezone.now() - timedelta(days=days)
+        model.objects.filter(pk=record.pk).update(attempt_time=at)
+
+    prune_as_scheduled()
+
+    assert model.objects.get().username == "new"
 
 
 @pytest.mark.parametrize("days", [30, 0])
