@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.utils import timezone
 
-from evals_app.models import Run, Transcript
+from evals_app.models import Review, Run, Transcript
 from evals_app.runs.ground.workers import announce
 from tests import makers
 
@@ -61,6 +61,30 @@ def test_a_dry_run_tells_and_removes_nothing() -> None:
     assert Transcript.objects.count() == 4
     run.refresh_from_db()
     assert run.pruned_at is None
+
+
+def test_reviewed_conversations_go_if_asked_for_and_decisions_stay() -> None:
+    run = make_run()
+    make_run()
+    row = run.executions.order_by("pk")[0]
+    grade = makers.make_grade(execution=row, reason="Rude.", calls=[{"prompt": "Is it kind?"}])
+    grade.save()
+    Review.objects.create(
+        execution=row, grade=grade, passed=True, reason="It is kind.", by_name="Ann"
+    )
+    assert "lost 1 transcripts. 1 reviewed conversation stay." in prune("--older-than", "90")
+    assert "Nothing to remove" in prune("--older-than", "90")
+
+    planned = prune("--older-than", "90", "--include-reviewed", "--dry-run")
+    done = prune("--older-than", "90", "--include-reviewed")
+
+    lost = "lose 1 transcripts, 1 prompts of judges.\n"
+    assert (lost in planned, lost.replace("lose", "lost") in done) == (True, True)
+    assert not Transcript.objects.filter(execution__run=run).exists()
+    grade.refresh_from_db()
+    assert (grade.calls, grade.reason) == ([], "Rude.")
+    assert Review.objects.get().reason == "It is kind."
+    assert "Nothing to remove" in prune("--older-than", "90", "--include-reviewed")
 
 
 def test_how_many_runs_of_a_suite_stay_is_for_the_caller_to_say() -> None:

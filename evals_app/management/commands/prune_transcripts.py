@@ -29,7 +29,7 @@ class Command(BaseCommand):
     help = (
         "Remove transcripts and what judges were asked from runs that ended long ago. Verdicts, "
         "scores, reasons and costs stay, and so does everything of pinned runs and of conversations "
-        "that people have reviewed. Exit code: 0 done, "
+        "that people have reviewed, unless you ask for these. Exit code: 0 done, "
         "2 wrong usage."
     )
 
@@ -46,6 +46,11 @@ class Command(BaseCommand):
             default=KEEP_LAST,
             metavar="N",
             help=f"Keep the last N runs of each suite, however old (default {KEEP_LAST}).",
+        )
+        parser.add_argument(
+            "--include-reviewed",
+            action="store_true",
+            help="Also from conversations that people have reviewed; what they decided stays.",
         )
         parser.add_argument(
             "--dry-run", action="store_true", help="Only show what would be removed."
@@ -66,16 +71,21 @@ class Command(BaseCommand):
             refuse_vacuum(is_dry=options["dry_run"])
         act = count_prunable if options["dry_run"] else prune_run
         would = "would lose" if options["dry_run"] else "lost"
+        reviewed: bool = options["include_reviewed"]
         count, total = 0, Pruned()
-        due = due_runs(older_than_days=older_than, keep_last=options["keep_last"])
+        due = due_runs(
+            older_than_days=older_than,
+            keep_last=options["keep_last"],
+            include_reviewed=reviewed,
+        )
         for run in due.defer("summary"):
-            pruned = act(run)
+            pruned = act(run, include_reviewed=reviewed)
             if pruned is None:
                 self.stdout.write(f"{run} was pinned or resumed meanwhile: left alone.")
                 continue
             count, total = count + 1, total + pruned
             ended = f"{run.finished_at:%Y-%m-%d}"
-            kept = count_reviewed(run)
+            kept = 0 if reviewed else count_reviewed(run)
             stays = f" {kept:,} reviewed {_conversations(kept)} stay." if kept else ""
             self.stdout.write(f"{run}, ended {ended}, {would} {_counts(pruned)}.{stays}")
         runs = f"{count:,} {'run' if count == 1 else 'runs'}"

@@ -2,7 +2,8 @@
 
 Results and the snapshot stay, so a run can still run again. Removed are transcripts, prompts and
 answers of judges, and calls kept for conversations that were cut short. Conversations that people
-have reviewed stay whole. Sessions that have ended and old records of who signed in go, too.
+have reviewed stay whole, unless someone asks for them. Sessions that have ended and old records of
+who signed in go, too.
 """
 
 import logging
@@ -54,6 +55,8 @@ HOUR = 3  # hour of the day (UTC) when the fewest people wait for a worker
 _NAMES = '"sha256":"'
 _NAME = re.compile(f"{_NAMES}([0-9a-f]{{64}})")
 
+_JUDGED = GradeResult.objects.exclude(calls=[])  # that keep what a judge was asked
+
 
 @dataclass(frozen=True)
 class Pruned:
@@ -67,7 +70,9 @@ class Pruned:
         return Pruned(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
-def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Run]:
+def due_runs(
+    *, older_than_days: int, keep_last: int = KEEP_LAST, include_reviewed: bool = False
+) -> QuerySet[Run]:
     """Return the runs that ended before that, oldest first, except kept ones and each suite's last.
 
     The last full runs of a suite stay, and the last partial ones; tries and runs that grade
@@ -79,6 +84,9 @@ def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Ru
     last = counted.annotate(place=in_suite).filter(place__lte=keep_last)
     # A run that was resumed has more transcripts since it was pruned.
     unpruned = Q(pruned_at__isnull=True) | Q(pruned_at__lt=F("finished_at"))
+    if include_reviewed:  # which pruning has left until now
+        unpruned |= Q(Exists(Transcript.objects.filter(execution__run=OuterRef("pk"))))
+        unpruned |= Q(Exists(_JUDGED.filter(execution__run=OuterRef("pk"))))
     old = ended.filter(unpruned, finished_at__lt=Now() - timedelta(days=older_than_days))
     return _not_kept(old).exclude(pk__in=last.values("pk")).order_by("pk")
 
@@ -95,25 +103,28 @@ def _not_kept(runs: QuerySet[Run]) -> QuerySet[Run]:
     return runs.exclude(kept).exclude(Exists(graded_again))
 
 
-def count_prunable(run: Run) -> Pruned:
+def count_prunable(run: Run, *, include_reviewed: bool = False) -> Pruned:
     """Return what pruning the run would take away."""
-    return Pruned(*(rows.count() for rows in _prunable(run.executions.values("pk"))))
+    executions = run.executions.all()
+    rows = _prunable(executions if include_reviewed else _without_reviewed(executions))
+    return Pruned(*(row.count() for row in rows))
 
 
-def _prunable(executions: Any) -> tuple[QuerySet[Any], ...]:
-    """Return what pruning would remove from executions: nothing from reviewed ones.
-
-    An execution also counts as reviewed if another one that regrades its conversation was.
-    """
+def _without_reviewed(executions: QuerySet[Execution]) -> QuerySet[Execution]:
+    """Leave out reviewed executions, and those of which another one regrades the conversation and was."""
     current = Review.objects.filter(withdrawn_at=None)
     reviewed = current.values("execution")
     again = current.filter(execution__source__isnull=False).values("execution__source")
-    rows = Execution.objects.filter(pk__in=executions)
-    left = rows.exclude(pk__in=reviewed).exclude(pk__in=again).values("pk")
+    return executions.exclude(pk__in=reviewed).exclude(pk__in=again)
+
+
+def _prunable(executions: QuerySet[Execution]) -> tuple[QuerySet[Any], ...]:
+    """Return what pruning would remove from executions."""
+    pks = executions.values("pk")
     return (
-        Transcript.objects.filter(pk__in=left),
-        GradeResult.objects.filter(execution__in=left).exclude(calls=[]),
-        PaidCalls.objects.filter(pk__in=left),
+        Transcript.objects.filter(pk__in=pks),
+        _JUDGED.filter(execution__in=pks),
+        PaidCalls.objects.filter(pk__in=pks),
     )
 
 
@@ -124,7 +135,7 @@ def count_reviewed(run: Run) -> int:
     return run.executions.filter(current | again).distinct().count()
 
 
-def prune_run(run: Run) -> Pruned | None:
+def prune_run(run: Run, *, include_reviewed: bool = False) -> Pruned | None:
     """Remove the remaining transcripts of a run; None if they stay, or it was resumed."""
     ours = (
         _not_kept(Run.objects.filter(pk=run.pk))
@@ -138,12 +149,13 @@ def prune_run(run: Run) -> Pruned | None:
             # Locked, so that it is not pinned or resumed before the end of the batch.
             if not ours.select_for_update().exists():
                 return None
-            total += _prune_executions(ids[start : start + AT_ONCE])
+            batch = Execution.objects.filter(pk__in=ids[start : start + AT_ONCE])
+            total += _prune_executions(batch if include_reviewed else _without_reviewed(batch))
     return total if ours.update(pruned_at=Now()) else None
 
 
-def _prune_executions(ids: list[int]) -> Pruned:
-    transcripts, judged, paid_calls = _prunable(ids)
+def _prune_executions(executions: QuerySet[Execution]) -> Pruned:
+    transcripts, judged, paid_calls = _prunable(executions)
     # Before the transcripts: the same rows decide which conversations stay.
     Trace.objects.filter(execution__in=transcripts.values("pk")).delete()
     return Pruned(transcripts.delete()[0], judged.update(calls=[]), paid_calls.delete()[0])

@@ -9,6 +9,7 @@ import pytest
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 from django_q.models import OrmQ, Schedule
@@ -292,9 +293,9 @@ def after_batch(
     prune = retention._prune_executions  # noqa: SLF001 - the seam between two batches
     calls = []
 
-    def then(ids: list[int]) -> Pruned:
-        done = prune(ids)
-        calls.append(ids)
+    def then(executions: QuerySet[Execution]) -> Pruned:
+        done = prune(executions)
+        calls.append(executions)
         if len(calls) == number:
             act()
         return done
