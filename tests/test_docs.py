@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from django.apps import apps
+from django.conf import settings
 from django.core.management import get_commands, load_command_class
 from drf_spectacular.generators import SchemaGenerator
 
@@ -43,6 +44,8 @@ from evals_app.reports.answers.run_answers import (
     RunDetails,
 )
 from evals_app.reports.renderers.notices import Names, Notice, notice_json
+from evalsite.sign_in import KNOWN_BROWSER
+from fixtures_app.editing.drafts import SAVED
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.permitting import permitting
 from tests.screenshots import PICTURES
@@ -171,6 +174,20 @@ def test_no_page_describes_a_command_that_is_gone() -> None:
 def test_the_page_of_every_dialect_is_named_where_people_look(page: str) -> None:
     assert f"(docs/{page}.md)" in (DOCS.parent / "README.md").read_text()
     assert page == "files" or f"({page}.md)" in (DOCS / "files.md").read_text()
+
+
+def test_the_page_of_personal_data_names_what_decides_how_long_it_stays() -> None:
+    page = PAGES["docs/privacy.md"].read_text()
+    kept = {
+        name: getattr(settings, name) for name in dir(settings) if name.startswith("EVALS_KEEP_")
+    }
+    cookies = {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME, KNOWN_BROWSER, SAVED}
+
+    assert [name for name in kept if f"`{name}`" not in page] == []
+    assert {int(days) for days in re.findall(r"`EVALS_KEEP_\w+` \((\d+)\)", page)} == {
+        days for days in kept.values() if days
+    }
+    assert [name for name in cookies if f"| `{name}` |" not in page] == []
 
 
 def test_the_pages_lead_to_each_other() -> None:
