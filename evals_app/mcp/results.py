@@ -10,6 +10,7 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.specs.base_spec import Name, Slug, Spec
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.engine.verdicts.run_summary import RunVerdict
+from evals_app.library.changes.edits import CANCELLED, note_edit
 from evals_app.library.importing.rights import Rights
 from evals_app.mcp.tool import Caller, PartOfAnswer, lines_of
 from evals_app.models import Execution, Run, Suite
@@ -197,9 +198,11 @@ def start_run(caller: Caller, given: StartLimitedRun) -> str:
     return f"{text} Follow it: read_run with run: {run.pk} and wait_s: {MAX_WAIT_S}."
 
 
-def cancel_run(_caller: Caller, given: JustRun) -> str:
+def cancel_run(caller: Caller, given: JustRun) -> str:
     """Stop a run."""
-    stop(_find(given.run))
+    run = _find(given.run)
+    if stop(run):
+        note_edit(run, user=caller.user, note=CANCELLED)
     return f"Run {given.run} is being stopped; running conversations end within two seconds."
 
 

@@ -12,6 +12,13 @@ from evals_app.admin.runs.run_stops import GOING_ON, ResumeForm, go_on_label
 from evals_app.admin.starting.reruns import RERUNS, RerunForm
 from evals_app.admin.starting.run_dialog import leave_dialog, run_url
 from evals_app.library.baselines import NotABaselineError, set_baseline, unset_baseline
+from evals_app.library.changes.edits import (
+    CANCELLED,
+    REQUEUED,
+    RESUMED,
+    note_edit,
+    pin_note,
+)
 from evals_app.models import Run
 from evals_app.runs.ending.cancel import cancel_run
 from evals_app.runs.ending.health import requeue
@@ -35,6 +42,7 @@ def ask_to_cancel(request: HttpRequest, pk: int) -> HttpResponse:
             dismiss="Keep running",
         )
     if cancel_run(run):
+        note_edit(run, user=request.user, note=CANCELLED)
         messages.success(request, f"Run {run.pk} is being cancelled.")
     else:
         messages.info(request, f"Run {run.pk} has already ended or is stopping.")
@@ -52,6 +60,7 @@ def ask_to_resume(request: HttpRequest, pk: int) -> HttpResponse:
         except CannotStartError as exc:
             form.add_error("max_cost_usd", list(exc.problems))
         else:
+            note_edit(run, user=request.user, note=RESUMED)
             messages.success(request, f"Run {run.pk} resumed.")
             return leave_dialog(run_url(run))
     context = {"form": form, "label": go_on_label(run), "text": GOING_ON}
@@ -72,6 +81,7 @@ def ask_to_requeue(request: HttpRequest, pk: int) -> HttpResponse:
             dismiss="Cancel",
         )
     moved = requeue(run)
+    note_edit(run, user=request.user, note=REQUEUED)
     back = f"{plural(moved, 'conversation')} requeued. " if moved else ""
     messages.success(request, f"{back}Workers were asked to pick up run {run.pk}.")
     return leave_dialog(run_url(run))
@@ -84,6 +94,7 @@ def change_pin(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(Run.objects.only("pk"), pk=pk)
     is_pinned = request.POST.get("is_pinned") == "1"
     Run.objects.filter(pk=pk).update(is_pinned=is_pinned)
+    note_edit(run, user=request.user, note=pin_note(is_pinned=is_pinned))
     kept = "are kept indefinitely" if is_pinned else "are no longer kept indefinitely"
     messages.success(request, f"The transcripts of run {pk} {kept}.")
     return redirect(run_url(run))

@@ -11,6 +11,13 @@ from rest_framework.response import Response
 from evals_app.api.runs.run_views import RUN, VIEW, created_response, find_run
 from evals_app.engine.specs.base_spec import Spec
 from evals_app.library.baselines import set_baseline, unset_baseline
+from evals_app.library.changes.edits import (
+    CANCELLED,
+    REQUEUED,
+    RESUMED,
+    note_edit,
+    pin_note,
+)
 from evals_app.models import Run
 from evals_app.reports.answers.forecasts import RegradeForecastAnswer, regrade_forecast_json
 from evals_app.reports.answers.run_answers import RunDetails
@@ -75,9 +82,10 @@ def _action(
     description="Running conversations stop within two seconds; a run that has ended does not "
     "change.",
 )
-def cancel(run: Run, _body: Nothing, _user: User) -> None:
+def cancel(run: Run, _body: Nothing, user: User) -> None:
     """Stop a run."""
-    cancel_run(run)
+    if cancel_run(run):
+        note_edit(run, user=user, note=CANCELLED)
 
 
 @_action(
@@ -88,9 +96,10 @@ def cancel(run: Run, _body: Nothing, _user: User) -> None:
     description="After its cost limit, its time limit or a cancellation. Results are kept; after "
     "its cost limit, no paid call is repeated.",
 )
-def resume(run: Run, body: NewCeiling, _user: User) -> None:
+def resume(run: Run, body: NewCeiling, user: User) -> None:
     """Resume a run."""
     resume_run(run, max_cost_usd=body.max_cost_usd)
+    note_edit(run, user=user, note=RESUMED)
 
 
 @_action(
@@ -99,15 +108,17 @@ def resume(run: Run, body: NewCeiling, _user: User) -> None:
     description="Puts back conversations whose worker is gone, and asks workers again. Safe at any "
     "time: conversations that a worker is running are not touched.",
 )
-def put_back(run: Run, _body: Nothing, _user: User) -> None:
+def put_back(run: Run, _body: Nothing, user: User) -> None:
     """Put stuck executions of a run back in the queue."""
     requeue(run)
+    note_edit(run, user=user, note=REQUEUED)
 
 
 @_action("pin", "Keep the transcripts of a run, or stop keeping them", body=Pin)
-def pin(run: Run, body: Pin, _user: User) -> None:
+def pin(run: Run, body: Pin, user: User) -> None:
     """Keep the transcripts of a run."""
     Run.objects.filter(pk=run.pk).update(is_pinned=body.is_pinned)
+    note_edit(run, user=user, note=pin_note(is_pinned=body.is_pinned))
 
 
 @_action(

@@ -75,6 +75,17 @@ def note_changes(changes: Sequence[ObjectChange], *, user: Any, at: datetime, no
     LogEntry.objects.bulk_create(entries, batch_size=500)
 
 
+# What people do with runs.
+CANCELLED = "Cancelled."
+RESUMED = "Resumed."
+REQUEUED = "Stuck conversations requeued."
+
+
+def pin_note(*, is_pinned: bool) -> str:
+    """Return what is noted when the transcripts of a run are kept, or no longer kept."""
+    return f"Transcripts {'' if is_pinned else 'no longer '}kept indefinitely."
+
+
 def note_edit(row: Model, *, user: Any, note: str, is_new: bool = False) -> None:
     """Leave an entry in the history of one object; without a user, by the command line."""
     author = user or command_line_user()

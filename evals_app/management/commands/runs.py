@@ -9,6 +9,7 @@ from rich.console import Console
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.engine.forecast.run_forecast import Forecast
+from evals_app.library.changes.edits import CANCELLED, RESUMED, note_edit
 from evals_app.management import usage_error
 from evals_app.management.choosing import named_runs
 from evals_app.management.following import (
@@ -67,6 +68,7 @@ def resume(command: FollowingCommand, options: dict[str, Any], console: Console)
     def begin() -> list[Run]:
         (run,) = named_runs(options["runs"])
         resume_run(run, max_cost_usd=options["max_cost"])
+        note_edit(run, user=None, note=RESUMED)
         return [run]
 
     command.follow(begin, options, console)
@@ -102,7 +104,8 @@ def regrade(command: FollowingCommand, options: dict[str, Any], console: Console
 def cancel(_command: FollowingCommand, options: dict[str, Any], console: Console) -> None:
     """Cancel runs."""
     for run in named_runs(options["runs"]):
-        did = cancel_run(run)
+        if did := cancel_run(run):
+            note_edit(run, user=None, note=CANCELLED)
         run.refresh_from_db()
         text = f"Run {run.pk} had already ended: {run.get_verdict_display()}."
         if did and run.is_open:

@@ -26,7 +26,9 @@ def offered(client: Client, page: str) -> list[str]:
     document = html.fromstring(client.get(page).content)
     return [
         str(address).rstrip("/").rpartition("/")[2]
-        for address in document.xpath("//*[contains(@class, 'review-menu')]//a/@href")
+        for address in document.xpath(
+            "//*[contains(@class, 'review-menu')]//a[contains(@href, '/report/')]/@href"
+        )
     ]
 
 
