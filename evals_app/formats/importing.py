@@ -107,6 +107,8 @@ class Located(Generic[S]):
     losses: Losses = Losses()  # noqa: RUF009 - frozen
     # Whether it is a suite of which the site keeps what its file does not say.
     keeps_choices: bool = False
+    # Of a suite, where its cases begin in that file, by name; those from other files are left out.
+    case_lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,7 +449,16 @@ def _locate_specs(drafts: Sequence[Draft], model: type[S]) -> Iterator[Located[S
         if isinstance(draft.spec, model):
             begin = draft.place((), "", value="")
             keeps = draft.kind == "suite" and draft.dialect != "native"
-            yield Located(draft.spec, begin.path, begin.line, keeps_choices=keeps)
+            lines = dict(_case_lines(draft, begin.path))
+            yield Located(draft.spec, begin.path, begin.line, keeps_choices=keeps, case_lines=lines)
+
+
+def _case_lines(draft: Draft, path: str) -> Iterator[tuple[str, int]]:
+    cases = draft.spec.cases if isinstance(draft.spec, SuiteSpec) else ()
+    for n, case in enumerate(cases):
+        begin = draft.place(("cases", n), "", value="")
+        if begin.path == path and begin.line:
+            yield case.name, begin.line
 
 
 def _located_type(declared: DeclaredType) -> Located[EntityTypeSpec]:

@@ -38,6 +38,7 @@ from evals_app.management.run_options import WantedReport
 from evals_app.models import Run
 from evals_app.reports.answers.forecasts import in_words
 from evals_app.reports.answers.run_json import json_pieces, verdict_of_all
+from evals_app.reports.renderers.results import NO_LINES, CaseLines
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.process.cluster import Interrupted
 from evals_app.runs.reading.run_readers import run_document, runs_document
@@ -49,7 +50,9 @@ RESULTS = Path("evalwell-results")
 
 
 class FollowingCommand(RunsCommand):
-    """A command that waits for runs and reports them."""
+    """A command that waits for runs and reports them; `lines` has what it read of files."""
+
+    lines: CaseLines = NO_LINES
 
     def follow(
         self, begin: Callable[[], list[Run]], options: dict[str, Any], console: Console
@@ -72,9 +75,9 @@ class FollowingCommand(RunsCommand):
             if len(runs) > 1:
                 print_total(runs, console=console)
                 print_models(runs, console=console, site=site)
-        write_reports(runs, options["report"], site=site)
+        write_reports(runs, options["report"], site=site, lines=self.lines)
         if is_ci:
-            tell_github(runs, self.stderr, site=site)
+            tell_github(runs, self.stderr, site=site, lines=self.lines)
         if results:
             self.stderr.write(f"Results are in {results}.")
         if code := _exit_code(runs):

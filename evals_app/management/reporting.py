@@ -13,6 +13,7 @@ from evals_app.management.run_options import WantedReport
 from evals_app.models import Run
 from evals_app.reports.renderers.github import annotations
 from evals_app.reports.renderers.gitlab import section_end, section_start
+from evals_app.reports.renderers.results import NO_LINES, CaseLines
 from evals_app.runs.reading.model_comparison import NoTableError, table_runs
 from evals_app.runs.reporting import (
     comparison_content,
@@ -38,9 +39,13 @@ def refuse_unwritable(option: str, path: Path, *, is_folder: bool = False) -> No
 
 
 def write_reports(
-    runs: Sequence[Run], reports: Sequence[WantedReport], *, site: str | None
+    runs: Sequence[Run],
+    reports: Sequence[WantedReport],
+    *,
+    site: str | None,
+    lines: CaseLines = NO_LINES,
 ) -> None:
-    """Write the reports that were asked for, each over all runs.
+    """Write the reports that were asked for, each over all runs; `lines` are those of their cases.
 
     Raises:
         CommandError: one cannot be written.
@@ -50,7 +55,7 @@ def write_reports(
             if one.kind == "folder":
                 write_folder(runs, one.path, link=links(site))
                 continue
-            content = _content(one, runs, link=links(site))
+            content = _content(one, runs, link=links(site), lines=lines)
             with one.path.open("wb") as file:
                 file.writelines(content)
         except CannotSendError as error:
@@ -59,7 +64,9 @@ def write_reports(
             raise usage_error(f"{one.path} cannot be written: {error.strerror}.") from error
 
 
-def _content(report: WantedReport, runs: Sequence[Run], *, link: Link) -> Iterator[bytes]:
+def _content(
+    report: WantedReport, runs: Sequence[Run], *, link: Link, lines: CaseLines
+) -> Iterator[bytes]:
     if report.kind == "comparison":
         try:
             chosen = table_runs([run.pk for run in runs])
@@ -68,7 +75,9 @@ def _content(report: WantedReport, runs: Sequence[Run], *, link: Link) -> Iterat
         return comparison_content(report.comparison_kind or "json", chosen, link=link)
     if report.kind == "folder":
         raise ValueError("A folder is not one file.")
-    return report_content(report.kind, runs, link=link, root=_repository(), shown=ALL_SHOWN)
+    return report_content(
+        report.kind, runs, link=link, root=_repository(), lines=lines, shown=ALL_SHOWN
+    )
 
 
 @contextmanager
@@ -98,7 +107,9 @@ def fold(out: Any, run: Run) -> Iterator[None]:
     out.write(section_end(name, at=int(time.time())))
 
 
-def tell_github(runs: Sequence[Run], out: Any, *, site: str | None) -> None:
+def tell_github(
+    runs: Sequence[Run], out: Any, *, site: str | None, lines: CaseLines = NO_LINES
+) -> None:
     """In a job of GitHub Actions, add to its summary and annotate what went wrong.
 
     Raises:
@@ -113,7 +124,8 @@ def tell_github(runs: Sequence[Run], out: Any, *, site: str | None) -> None:
                 file.writelines(report_content("github", runs, link=link))
         except OSError as error:
             raise usage_error(f"{summary} cannot be written: {error.strerror}.") from error
-    for line in annotations([results_of(run, link=link) for run in runs], root=_repository()):
+    results = [results_of(run, link=link, lines=lines) for run in runs]
+    for line in annotations(results, root=_repository()):
         out.write(line)
 
 

@@ -27,7 +27,7 @@ from evals_app.reports.renderers.junit import junit
 from evals_app.reports.renderers.markdown import markdown
 from evals_app.reports.renderers.model_page import models_page
 from evals_app.reports.renderers.model_tables import model_sheets, models_markdown
-from evals_app.reports.renderers.results import Again, Results
+from evals_app.reports.renderers.results import NO_LINES, Again, CaseLines, Results
 from evals_app.reports.renderers.rows import Cell, result_rows
 from evals_app.reports.words.kinds import KINDS, ComparisonKind, KindName
 from evals_app.runs.reading.model_comparison import failed_trials, model_comparison, table_json
@@ -73,9 +73,12 @@ def report_content(
     *,
     link: Link,
     root: str = "",
+    lines: CaseLines = NO_LINES,
     shown: Shown = ANSWER_ALONE,
 ) -> Iterator[bytes]:
     """Return one report over runs, in pieces; `root` is the folder of the repository of their files.
+
+    `lines` are those of their cases in the files.
 
     Raises:
         CannotSendError: there is no decision about a run.
@@ -84,7 +87,7 @@ def report_content(
         return encode(decision_page([decision_on_run(run, link=link, shown=shown) for run in runs]))
     if kind == "json":
         return encode(json_pieces(run_document(runs[0]) if len(runs) == 1 else runs_document(runs)))
-    results = [results_of(run, link=link) for run in runs]
+    results = [results_of(run, link=link, lines=lines) for run in runs]
     if kind == "folder":
         return _archive(folder(results))
     if kind == "xlsx":
@@ -93,7 +96,7 @@ def report_content(
         "html": html_page,
         "markdown": markdown,
         "csv": lambda of_runs: write_csv(result_rows(of_runs)),
-        "junit": junit,
+        "junit": partial(junit, root=root),
         "github": github_summary,
         "gitlab": partial(code_quality, root=root),
     }
@@ -142,7 +145,7 @@ def encode(pieces: Iterable[str]) -> Iterator[bytes]:
     return (piece.encode(errors="replace") for piece in pieces)
 
 
-def results_of(run: Run, *, link: Link) -> Results:
+def results_of(run: Run, *, link: Link, lines: CaseLines = NO_LINES) -> Results:
     """Return the results of a run, which are read when a report needs them."""
 
     def executions() -> Iterator[Json]:
@@ -166,6 +169,7 @@ def results_of(run: Run, *, link: Link) -> Results:
         cases=Again(lambda: case_results(run.pk)),
         executions=Again(executions),
         details=whole_executions,
+        lines=lines.get(run.suite_slug, {}),
     )
 
 

@@ -74,6 +74,51 @@ def test_everything_of_an_import_is_given_with_its_place() -> None:
     assert imported.warnings == []
 
 
+def test_a_suite_knows_the_line_of_each_case() -> None:
+    second = "  - name: d\n    turns: [{user: hi, assertions: [{type: contains, value: hello}]}]\n"
+
+    (suite,) = read({"support.agent.yaml": AGENT, "refunds.suite.yaml": SUITE + second}).suites
+
+    assert suite.case_lines == {"c": 5, "d": 10}
+
+
+def test_cases_of_a_table_are_at_their_rows() -> None:
+    table = 'question,contains\nHi,Hello\n"Two\nlines",Hello\nBye,Bye\n'
+    source = [SourceFile("greetings.csv", table.encode())]
+
+    (suite,) = read_files(source, known=KNOWN, agent="support").suites
+
+    assert [*suite.case_lines.values()] == [2, 3, 4]
+
+
+def test_what_a_program_sends_and_cases_of_several_files_have_no_line() -> None:
+    one = SUITE.replace("refunds", "other").replace("Refunds", "Other")
+    files = [
+        SourceFile("a/x.suite.yaml", SUITE.encode()),
+        SourceFile("a/y.suite.yaml", one.encode()),
+    ]
+    sent = SourceData(
+        "x.suite.yaml",
+        {
+            "suite": "R",
+            "slug": "r",
+            "agent": "support",
+            "cases": [
+                {
+                    "name": "c",
+                    "turns": [{"user": "hi", "assertions": [{"type": "contains", "value": "a"}]}],
+                }
+            ],
+        },
+    )
+
+    (joined,) = read_files(files, known=KNOWN, as_one_suite=True).suites
+    (of_program,) = read_files([sent], known=KNOWN).suites
+
+    assert len(joined.spec.cases) == 2
+    assert joined.case_lines == of_program.case_lines == {}
+
+
 def test_what_exists_already_may_be_named() -> None:
     known = ExistingObjects(
         agents={"support": "model", "judge": "scripted"},

@@ -42,15 +42,15 @@ def evals(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def started(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+def started(folder: Path, *arguments: str, **variables: str) -> "subprocess.Popen[str]":
     """Start run_evals in a folder, with no database chosen and a place of its own for temporary files."""
-    ours = ("EVALWELL_", "EVALS_", "DATABASE_URL", "GITHUB_")
+    ours = ("EVALWELL_", "EVALS_", "DATABASE_URL", "GITHUB_", "CI_PROJECT_DIR")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     (folder / "tmp").mkdir(exist_ok=True)
     return subprocess.Popen(
         [sys.executable, str(ROOT / "manage.py"), "run_evals", *arguments],
         cwd=folder,
-        env=environment | {"TMPDIR": str(folder / "tmp"), "EVALWELL_WORKERS": "1"},
+        env=environment | {"TMPDIR": str(folder / "tmp"), "EVALWELL_WORKERS": "1"} | variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -78,6 +78,24 @@ def test_a_folder_is_run_and_only_results_are_left(evals: Path) -> None:
     document = json.loads((results / "results.json").read_text(encoding="utf-8"))
     assert document["run"]["suite"] == "greetings"
     assert document["run"]["is_scripted"] is True
+
+
+@pytest.mark.slow
+def test_reports_and_annotations_are_at_the_line_of_the_case(evals: Path) -> None:
+    suite = evals / "evals" / "greetings.suite.yaml"
+    two = "  - {name: two, turns: [{user: Hi, assertions: [{type: contains, value: Bye}]}]}\n"
+    head, case = SUITE.split("cases: [")
+    suite.write_text(f"{head}cases:\n  - {case.strip().removesuffix(']')}\n{two}", encoding="utf-8")
+    reports = ("--report", "junit=out.xml", "--report", "gitlab=out.json")
+
+    process = started(evals, "evals", "--ci", *reports, GITHUB_ACTIONS="true")
+    _, err = process.communicate(timeout=120)
+
+    assert process.returncode == 1, err
+    assert "::error file=evals/greetings.suite.yaml,line=6,title=Greetings%3A two" in err
+    (finding,) = json.loads((evals / "out.json").read_text(encoding="utf-8"))
+    assert finding["location"] == {"path": "evals/greetings.suite.yaml", "lines": {"begin": 6}}
+    assert ">evals/greetings.suite.yaml:6\n" in (evals / "out.xml").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Results of runs as reports receive them, written the short way."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from evals_app.reports.renderers.results import Results
@@ -162,6 +163,7 @@ def results(
     executions: Sequence[dict[str, Any]] = (),
     *,
     cases: Sequence[dict[str, Any]] = (),
+    lines: Mapping[str, int] = MappingProxyType({}),
     **changes: Any,
 ) -> Results:
     """Return the results of a run; `changes` are those of every conversation."""
@@ -169,4 +171,4 @@ def results(
     def read(ids: Sequence[int]) -> Iterable[dict[str, Any]]:
         return (details(row, **changes) for row in executions if row["id"] in ids)
 
-    return Results(run or a_run(), cases, executions, read)
+    return Results(run or a_run(), cases, executions, read, lines)

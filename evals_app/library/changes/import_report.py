@@ -59,7 +59,7 @@ class ObjectChange:
 
     `path` is the file that it comes from, `suite` the suite in the files, `edit` the edit that the
     import replaces, `source` the other file that the stored suite came from, `cases_before` how
-    many cases it had, and `cases` what happens to them.
+    many cases it had, `cases` what happens to them, and `case_lines` where they begin in the file.
     """
 
     kind: Kind
@@ -72,6 +72,7 @@ class ObjectChange:
     source: str = ""
     cases_before: int | None = field(default=None, compare=False)
     cases: CaseChanges = field(default_factory=CaseChanges, repr=False, compare=False)
+    case_lines: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def name(self) -> str:

@@ -295,7 +295,7 @@ class _Prepared:
             for entry, located in zip(entries["suite"], imported.suites, strict=True)
         }
         changes = [
-            _change(kind, entry, located.path, self._sources, is_edit=is_edit)
+            _change(kind, entry, located, self._sources, is_edit=is_edit)
             for kind, all_located in _by_kind(imported).items()
             for entry, located in zip(entries[kind], all_located, strict=True)
         ]
@@ -386,7 +386,12 @@ def _kept_source(row: Suite | None, new: str) -> str:
 
 
 def _change(
-    kind: Kind, entry: Compared[Any], path: str, files: Mapping[str, str], *, is_edit: bool
+    kind: Kind,
+    entry: Compared[Any],
+    located: Located[Any],
+    files: Mapping[str, str],
+    *,
+    is_edit: bool,
 ) -> ObjectChange:
     takes_over = kind == "suite" and entry.what == "updated" and not is_edit
     new = files.get(entry.spec.slug, "")
@@ -396,11 +401,12 @@ def _change(
         entry.what,
         tuple(entry.details),
         suite=entry.spec if isinstance(entry.spec, SuiteSpec) else None,
-        path=path,
+        path=located.path,
         edit=None if is_edit else edit_of(entry),
         source=other_source(entry.row.source, new) if takes_over else "",
         cases_before=len(entry.cases) if kind == "suite" else None,
         cases=_case_changes(entry),
+        case_lines=located.case_lines,
     )
 
 

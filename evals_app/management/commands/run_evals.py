@@ -96,7 +96,10 @@ class Command(FollowingCommand):
             accepts_losses = options["accept_losses"]
             report = import_paths(self, paths, options, agent=agent, accepts_losses=accepts_losses)
             tell_report(self, report)
-        suites = [change.slug for change in report.changes if change.kind == "suite"]
+        self.lines = {
+            change.slug: change.case_lines for change in report.changes if change.kind == "suite"
+        }
+        suites = [*self.lines]
         if not suites:
             raise usage_error(f"There is no suite in {', '.join(paths)}.")
         if not scratch.is_temporary():

@@ -53,7 +53,8 @@ def annotations(runs: Sequence[Results], *, root: str = "") -> Iterator[str]:
     for results, execution in islice(wrong, MAX_ANNOTATIONS - 1):
         level = "error" if execution["verdict"] == "failed" else "warning"
         title = f"{results.run['suite_name']}: {trial_name(execution)}"
-        yield _command(level, execution["reason"] or "", title, source_in(results, root))
+        file, line = source_in(results, root), results.lines.get(execution["case"], 1)
+        yield _command(level, execution["reason"] or "", title, file, line)
     if more := sum(1 for _ in wrong):
         yield _command("error", f"{more:,} more failures and errors.", "Evalwell", "")
 
@@ -66,8 +67,8 @@ def source_in(results: Results, root: str) -> str:
     return source.relative_to(root).as_posix()
 
 
-def _command(level: str, message: str, title: str, file: str) -> str:
-    properties = {"file": file, "line": "1" if file else "", "title": title}
+def _command(level: str, message: str, title: str, file: str, line: int = 1) -> str:
+    properties = {"file": file, "line": str(line) if file else "", "title": title}
     listed = ",".join(f"{name}={_property(text)}" for name, text in properties.items() if text)
     return f"::{level} {listed}::{_data(message)}\n"
 

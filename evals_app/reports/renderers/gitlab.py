@@ -31,13 +31,15 @@ def _finding(results: Results, execution: dict[str, object], root: str) -> dict[
     name = trial_name(execution)
     # Equal in the next run, so that GitLab can say what is new and what is gone.
     same = "\0".join([suite, name, str(execution["verdict"]), str(execution["cause"])])
+    source = source_in(results, root)
+    line = results.lines.get(str(execution["case"]), 1) if source else 1
     return {
         "description": f"{name}: {execution['reason'] or ''}",
         "check_name": f"evalwell/{execution['cause']}",
         "fingerprint": hashlib.sha256(same.encode(errors="replace")).hexdigest(),
         "severity": _SEVERITIES[str(execution["verdict"])],
         # A place is required: without a file in the repository it is the name of the suite.
-        "location": {"path": source_in(results, root) or suite, "lines": {"begin": 1}},
+        "location": {"path": source or suite, "lines": {"begin": line}},
     }
 
 

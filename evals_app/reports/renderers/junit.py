@@ -1,7 +1,8 @@
 """Runs as JUnit XML, which build servers show: a test suite for each run, a test for each case and gate.
 
 A test is what decides about the run, so several trials of a case are one test. Valid by the schemas of
-Ant and of Jenkins, which both demand numbers where nothing is known: such a time is 0.
+Ant and of Jenkins, which both demand numbers where nothing is known: such a time is 0. Neither has an
+attribute for a line, and Jenkins skips files with one, so the text of a failure begins with its place.
 """
 
 from collections import Counter
@@ -13,6 +14,7 @@ from evals_app.reports.answers.decided import verdict_with_people
 from evals_app.reports.answers.losses import TITLE, loss_lines
 from evals_app.reports.answers.notes import run_notes
 from evals_app.reports.answers.run_answers import Json, Row
+from evals_app.reports.renderers.github import source_in
 from evals_app.reports.renderers.results import WENT_WRONG, Outcome, Results, outcome, trial_name
 from evals_app.reports.words.figures import score_text, token_sum
 from evals_app.reports.words.gates import gate_texts, is_applied
@@ -31,15 +33,15 @@ _GATES: Mapping[bool | None, Outcome] = {True: "passed", False: "failed", None: 
 _UNKNOWN_MOMENT = "1970-01-01T00:00:00"  # of a run that has not started; the schema demands one
 
 
-def junit(runs: Sequence[Results]) -> Iterator[str]:
-    """Return runs as one JUnit document."""
+def junit(runs: Sequence[Results], *, root: str = "") -> Iterator[str]:
+    """Return runs as one JUnit document; `root` is the folder of the repository."""
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n'
     for n, results in enumerate(runs):
-        yield from _suite(n, results)
+        yield from _suite(n, results, root)
     yield "</testsuites>\n"
 
 
-def _suite(number: int, results: Results) -> Iterator[str]:
+def _suite(number: int, results: Results, root: str) -> Iterator[str]:
     run = results.run
     gates = run["gates"] or []
     counts = Counter(outcome(case, rows) for case, rows in results.by_case())
@@ -61,7 +63,8 @@ def _suite(number: int, results: Results) -> Iterator[str]:
         yield f"      <property{_attributes({'name': name, 'value': value})}/>\n"
     yield "    </properties>\n"
     for case, rows in results.by_case():
-        yield _test(run["suite"], rows, outcome(case, rows), scale=run["score_scale"])
+        place = _place(results, rows[0]["case"], root)
+        yield _test(run["suite"], rows, outcome(case, rows), scale=run["score_scale"], place=place)
     for gate in gates:
         yield _gate(run, gate)
     lost = loss_lines(run["losses"])
@@ -91,7 +94,15 @@ def _properties(run: Json) -> list[tuple[str, str]]:
     ]
 
 
-def _test(suite: str, executions: Sequence[Json], result: Outcome, *, scale: str) -> str:
+def _place(results: Results, case: str, root: str) -> str:
+    """Return the file and line of a case, as compilers write them; empty if they are unknown."""
+    file, line = source_in(results, root), results.lines.get(case)
+    return f"{file}:{line}" if file and line else ""
+
+
+def _test(
+    suite: str, executions: Sequence[Json], result: Outcome, *, scale: str, place: str
+) -> str:
     times = [row["time_ms"] for row in executions if row["time_ms"] is not None]
     wrong = [row for row in executions if row["verdict"] in WENT_WRONG]
     if result == "not_run":
@@ -109,7 +120,7 @@ def _test(suite: str, executions: Sequence[Json], result: Outcome, *, scale: str
         result,
         message,
         kind=cause,
-        text="\n".join(map(_in_words, wrong)),
+        text="\n".join([*([place] if place else []), *map(_in_words, wrong)]),
     )
 
 

@@ -1,13 +1,18 @@
 """The results of a run as reports receive them: read piece by piece, as often as a report needs."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby, islice, zip_longest
+from types import MappingProxyType
 from typing import Generic, Literal, TypeVar
 
 from evals_app.reports.answers.run_answers import Json, Row
 
 Outcome = Literal["passed", "failed", "errored", "measured", "not_run"]
+
+# Where cases begin in the files of suites, by the suite's slug and the case's name.
+CaseLines = Mapping[str, Mapping[str, int]]
+NO_LINES: CaseLines = MappingProxyType({})
 
 _T = TypeVar("_T")
 
@@ -32,13 +37,15 @@ class Results:
     `score_scale`, `stand_in_note`, `snapshot`, `url`, `source`, the file of the suite, and `decision`,
     the answer to “May we ship?”, which may be empty. Executions
     are as in lists, with their `url`. `details` returns executions by id with everything, in any
-    order. Cases are known once the run has ended.
+    order. Cases are known once the run has ended. `lines` says where cases begin in the file of the
+    suite, by name; it is empty unless the files were read for this run.
     """
 
     run: Json
     cases: Iterable[Json]
     executions: Iterable[Json]
     details: Callable[[Sequence[int]], Iterable[Json]]
+    lines: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_over(self) -> bool:

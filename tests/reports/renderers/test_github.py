@@ -46,6 +46,16 @@ def test_no_reply_can_add_a_command_or_a_property() -> None:
     assert line == ("::error title=Refunds%3A a%2Cfile=x%3A%3Ay%0Ab::50 %25%0D%0A::add-mask::x\n")
 
 
+def test_an_annotation_is_at_the_line_of_its_case() -> None:
+    run = a_run(source="/srv/refunds.suite.yaml")
+
+    (line,) = annotations(
+        [results(run, [an_execution(trial=2)], lines={"Angry customer": 12})], root="/srv"
+    )
+
+    assert line.startswith("::error file=refunds.suite.yaml,line=12,title=Refunds")
+
+
 def test_only_as_many_annotations_as_github_shows_are_written() -> None:
     rows = [passed(), *(an_execution(case=f"Case {n}") for n in range(MAX_ANNOTATIONS + 5))]
 

@@ -1,6 +1,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from evals_app.reports.renderers.gitlab import code_quality, section_end, section_start
 from tests.reports.makers import a_run, an_execution, passed, results
 
@@ -18,6 +20,16 @@ def test_each_failure_is_a_finding_with_what_gitlab_requires() -> None:
     assert finding["severity"] == "major"
     assert finding["check_name"] == "evalwell/assertion"
     assert "refund" in finding["description"]
+
+
+@pytest.mark.parametrize(("folder", "line"), [("/srv", 12), ("/elsewhere", 1)])
+def test_a_finding_in_the_repository_is_at_the_line_of_its_case(folder: str, line: int) -> None:
+    run = a_run(source=f"{folder}/refunds.suite.yaml")
+    one = results(run, [an_execution()], lines={"Angry customer": 12})
+
+    (finding,) = json.loads("".join(code_quality([one], root="/srv")))
+
+    assert finding["location"]["lines"] == {"begin": line}
 
 
 def test_the_same_failure_has_the_same_fingerprint_in_the_next_run() -> None:

@@ -11,9 +11,9 @@ from tests.reports.makers import a_case, a_run, an_execution, passed, results
 SCHEMA = etree.XMLSchema(etree.parse(Path(__file__).with_name("junit.xsd")))
 
 
-def tree(*runs: Results) -> Any:
+def tree(*runs: Results, root: str = "") -> Any:
     """Return a document that is valid by the schema."""
-    document = etree.fromstring("".join(junit(runs)).encode())
+    document = etree.fromstring("".join(junit(runs, root=root)).encode())
     SCHEMA.assertValid(document)
     return document
 
@@ -54,6 +54,17 @@ def test_a_case_is_a_test_that_passes_only_if_nothing_is_wrong_or_missing(
     assert {name: suite.attrib[name] for name in counts.values()} == {
         name: str(int(kind == element)) for kind, name in counts.items()
     }
+
+
+def test_the_text_of_a_failure_begins_with_its_place_because_no_schema_has_lines() -> None:
+    run = a_run(source="/srv/evals/refunds.suite.yaml")
+    one = results(run, [an_execution()], cases=[a_case()], lines={"Angry customer": 12})
+
+    (failure,) = tree(one, root="/srv").iter("failure")
+    (elsewhere,) = tree(one, root="/home").iter("failure")
+
+    assert failure.text.startswith("evals/refunds.suite.yaml:12\nAngry customer: failed")
+    assert elsewhere.text.startswith("Angry customer: failed")
 
 
 def test_a_failure_has_the_reason_of_each_trial_its_judge_tokens_and_its_page() -> None:
