@@ -1,7 +1,9 @@
 """Headers of every response, the probes of load balancers and supervisors, and `security.txt`."""
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -17,6 +19,7 @@ from evals_app.models.people.profiles import zone_of
 from evals_app.runs.ground.workers import live_workers
 
 _CONTACT_VALID_FOR = timedelta(days=90)  # the standard asks for less than a year
+_MIN_FREE_MB = 50
 NO_WORKER = "No worker is alive, so runs wait. Start one: python manage.py worker"
 
 # Alpine, which Unfold is built on, compiles the expressions in its attributes and so needs
@@ -79,6 +82,7 @@ def readyz(_request: HttpRequest) -> JsonResponse:
     except Error:
         # Without the reason, which may contain the server and its user.
         problems, warnings = ["The database does not answer."], []
+    problems += _full_disks()
     body = {"ready": not problems, "problems": problems, "warnings": warnings}
     return JsonResponse(body, status=503 if problems else 200)
 
@@ -96,6 +100,22 @@ def security_txt(_request: HttpRequest) -> HttpResponse:
         f"Canonical: {settings.SITE.rstrip('/')}/.well-known/security.txt",
     ]
     return HttpResponse("\n".join([*lines, ""]), content_type="text/plain; charset=utf-8")
+
+
+def _full_disks() -> Iterator[str]:
+    """Find disks without room, or that do not answer; without their paths, as strangers read this."""
+    disks = {"data directory": Path(settings.DATA_DIR)}
+    if settings.IS_SQLITE:
+        database = Path(settings.DATABASES["default"]["NAME"]).parent
+        disks |= {"database": database} if database != settings.DATA_DIR else {}
+    for name, folder in disks.items():
+        try:
+            free = shutil.disk_usage(folder).free
+        except OSError:
+            yield f"The disk of the {name} does not answer."
+            continue
+        if free < _MIN_FREE_MB * 1_000_000:
+            yield f"The disk of the {name} is full: less than {_MIN_FREE_MB} MB are free. Make room."
 
 
 def _missing_migrations() -> Iterator[str]:

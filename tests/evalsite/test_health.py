@@ -1,5 +1,8 @@
+import shutil
 from collections.abc import Callable
 from http import HTTPStatus
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -65,6 +68,56 @@ def test_a_database_that_does_not_answer_is_shown_without_its_address(client: Cl
     assert response.status_code == HTTPStatus.SERVICE_UNAVAILABLE
     assert response.json()["problems"] == ["The database does not answer."]
     assert b"example.org" not in response.content
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("free", "is_ready"), [(49_999_999, False), (50_000_000, True)])
+def test_a_full_disk_is_named_without_its_path(
+    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch, *, free: int, is_ready: bool
+) -> None:
+    def usage(folder: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=free if folder == settings.DATA_DIR else 10**12)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+
+    response = client.get("/readyz")
+
+    assert response.json()["ready"] is is_ready
+    assert (response.status_code == HTTPStatus.OK) is is_ready
+    words = "The disk of the data directory is full: less than 50 MB are free. Make room."
+    assert response.json()["problems"] == ([] if is_ready else [words])
+
+
+@pytest.mark.django_db
+def test_sqlite_on_another_disk_is_looked_at_too(
+    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def usage(folder: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=10**12 if folder == settings.DATA_DIR else 0)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    settings.IS_SQLITE = True
+    monkeypatch.setitem(settings.DATABASES["default"], "NAME", "/elsewhere/evalwell.sqlite3")
+
+    (problem,) = client.get("/readyz").json()["problems"]
+
+    assert problem.startswith("The disk of the database is full")
+
+
+@pytest.mark.django_db
+def test_a_disk_that_does_not_answer_is_not_ready(
+    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_disk(folder: Path) -> None:
+        raise FileNotFoundError(2, "No such file or directory", str(folder))
+
+    monkeypatch.setattr(shutil, "disk_usage", no_disk)
+
+    response = client.get("/readyz")
+
+    assert response.status_code == HTTPStatus.SERVICE_UNAVAILABLE
+    assert "The disk of the data directory does not answer." in response.json()["problems"]
+    assert str(settings.DATA_DIR).encode() not in response.content
 
 
 @pytest.mark.django_db
