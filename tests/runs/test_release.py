@@ -350,3 +350,15 @@ def test_the_newest_decision_counts_and_each_retest_once(django_assert_num_queri
     assert found[base.pk] == SinceEnded(None, ())
     assert found[head.pk].decision == ShipDecision.objects.latest("pk")
     assert list(found[head.pk].retests) == [retests[0], retests[2]]
+
+
+def test_a_case_that_got_worse_is_graver_than_one_that_has_not_run() -> None:
+    suite = make_suite()
+    one_worse(suite)
+    suite.cases.create(name="New", position=0)
+    suite.refresh_from_db()
+
+    check = release_of(suite).check
+
+    assert [reason.kind for reason in check.reasons] == ["worse", "not_run"]
+    assert check.exit_code == 1

@@ -41,11 +41,11 @@ class ReasonKind(StrEnum):
     CUT_SHORT = "cut_short"  # it did not run all of its cases
     PART_OF_SUITE = "part_of_suite"  # it was started with some of them
     OTHER_AGENT = "other_agent"  # it tested another agent or model than the suite's
-    NOT_RUN = "not_run"  # cases of the suite, or of a topic, that the run does not have
     JUDGE_NOT_TRUSTED = "judge_not_trusted"
     NOT_GRADED = "not_graded"
     WORSE = "worse"
     CHECK_WORSE = "check_worse"
+    NOT_RUN = "not_run"  # cases of the suite, or of a topic, that the run does not have
     GATE_UNDECIDED = "gate_undecided"
     ONLY_MEASURED = "only_measured"
     # Yes
