@@ -395,7 +395,7 @@ def _conversation(caller: Caller, pk: int) -> Trial:
     caller.require("evals_app.view_execution")
     row = Execution.objects.filter(pk=pk).values("source_id").first()
     if row is None:
-        raise refused_at("execution", f"There is no conversation {pk}.")
+        raise refused_at("execution", f"Conversation {pk} does not exist.")
     stored = Transcript.objects.filter(pk=row["source_id"] or pk).first()
     trial = None if stored is None else stored.to_trial()
     if trial is None:

@@ -287,7 +287,7 @@ def why_failed(_caller: Caller, given: ExecutionQuery) -> str:
     pk = _execution(given)
     execution = execution_details(pk)
     if execution is None:
-        raise refused_at("execution", f"There is no conversation {pk}.")
+        raise refused_at("execution", f"Conversation {pk} does not exist.")
     scale = Run.objects.values_list("score_scale", flat=True).get(pk=execution["run"])
     head = [f"Run {execution['run']}, {_execution_line(execution)}"]
     if execution["score"] is not None:

@@ -40,7 +40,7 @@ class RateLimit(SimpleRateThrottle):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return what is left, once a request was counted; nothing where there is no limit.
+        """Return how many requests are left, once one was counted; empty if there is no limit.
 
         The names are those of draft-ietf-httpapi-ratelimit-headers-03; times are in seconds.
         """

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -26,7 +26,7 @@ from fixtures_app.ground.field_table import (
     schema_of,
 )
 from fixtures_app.ground.pasted_tables import entities_of, guess_fields, read_pasted_table
-from fixtures_app.ground.words import free_name
+from fixtures_app.ground.words import numbered_name, suggestion
 from fixtures_app.library import save_fixture
 from fixtures_app.models import EntityType, Fixture
 from fixtures_app.spec import FixtureSpec
@@ -85,7 +85,11 @@ class PastedDataForm(forms.Form):
         stored = EntityType.objects.filter(slug=kind).first()
         self.is_new_type = stored is None
         if stored is None and not self.may_add_types:
-            raise ValueError(f"There is no entity type {kind}, and you may not add one.")
+            known = EntityType.objects.order_by("slug").values_list("slug", flat=True)
+            raise ValueError(
+                f"The entity type {kind!r} does not exist yet, and only someone else can add it."
+                f"{suggestion(kind, known)}"
+            )
         self.fields_read = fields_of(stored.schema) if stored else guess_fields(table)
         schema = stored.schema if stored else schema_of(FieldTable(self.fields_read))
         return FixtureSpec.model_validate(
@@ -107,9 +111,8 @@ def _row_words(loc: tuple[int | str, ...], numbers: Sequence[int]) -> str:
 
 
 def _free_slug(name: str) -> str:
-    slug = slugify(name)[:100].strip("-_") or "test-data"
-    known = Fixture.objects.values_list("slug", flat=True)
-    return free_name(slug, known, length=100, mark="-") if slug in known else slug
+    wanted = slugify(name).strip("-_") or "test-data"
+    return numbered_name(wanted, Fixture.objects.values_list("slug", flat=True), length=100)
 
 
 def paste_fixture(request: HttpRequest) -> HttpResponse:
@@ -117,9 +120,13 @@ def paste_fixture(request: HttpRequest) -> HttpResponse:
     may_add = request.user.has_perm("fixtures_app.add_entitytype")
     form = PastedDataForm(request.POST or None, may_add_types=may_add)
     if form.is_bound and form.is_valid() and form.spec:
-        fixture = _save(request, form, form.spec)
-        messages.success(request, _outcome(form, form.spec))
-        return redirect("admin:fixtures_app_fixture_change", fixture.pk)
+        try:
+            fixture = _save(request, form, form.spec)
+        except IntegrityError:
+            form.add_error(None, "Someone else has just saved the same name. Save again.")
+        else:
+            messages.success(request, _outcome(form, form.spec))
+            return redirect("admin:fixtures_app_fixture_change", fixture.pk)
     context = {
         **admin.site.each_context(request),
         "opts": Fixture._meta,  # noqa: SLF001 - documented
@@ -132,11 +139,13 @@ def paste_fixture(request: HttpRequest) -> HttpResponse:
 
 @transaction.atomic
 def _save(request: HttpRequest, form: PastedDataForm, spec: FixtureSpec) -> Fixture:
-    save_fixture(spec)
-    fixture = Fixture.objects.get(slug=spec.slug)
+    # Both are new: `save_fixture` alone would replace what someone else has made meanwhile.
+    fixture = Fixture.objects.create(slug=spec.slug, name=spec.name)
     _log_addition(request, fixture)
     if form.is_new_type:
-        _log_addition(request, EntityType.objects.get(slug=spec.entity_types[0].slug))
+        (kind,) = spec.entity_types
+        _log_addition(request, EntityType.objects.create(slug=kind.slug, schema=kind.json_schema))
+    save_fixture(spec)
     return fixture
 
 

@@ -23,7 +23,8 @@ class FewScripts:
 
     @property
     def media(self) -> forms.Media:
-        django: Any = super()
+        pages: Any = super()
+        media = pages.media
         unused = _FOR_SLUGS if self.opens_windows else (*_FOR_SLUGS, *_FOR_WINDOWS)
-        scripts = [path for path in django.media._js if not str(path).endswith(unused)]  # noqa: SLF001 - no other way
-        return forms.Media(css=django.media._css, js=scripts)  # noqa: SLF001
+        scripts = [path for path in media._js if not str(path).endswith(unused)]  # noqa: SLF001 - no other way
+        return forms.Media(css=media._css, js=scripts)  # noqa: SLF001

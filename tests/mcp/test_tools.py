@@ -159,7 +159,10 @@ def test_a_token_that_requires_versions_overwrites_nothing_blindly(
         pytest.param({"type": "contains", "value": "a"}, {}, "Send a reply", id="no reply"),
         pytest.param({"type": "rubric", "criteria": ["Kind"]}, {"reply": "a"}, "", id="judged"),
         pytest.param(
-            {"type": "contains", "value": "a"}, {"execution": 9}, "no conversation 9", id="9"
+            {"type": "contains", "value": "a"},
+            {"execution": 9},
+            "Conversation 9 does not exist",
+            id="9",
         ),
     ],
 )
@@ -251,7 +254,7 @@ def test_why_an_execution_failed_shows_what_failed_first_and_cuts_what_is_long()
     assert len(why) < PART_CHARS
     assert "no case 'Short'" in refusal("why_failed", run=run.pk, case="Short")
     assert "execution" in refusal("why_failed", run=run.pk)
-    assert "no conversation 999" in refusal("why_failed", execution=999)
+    assert "Conversation 999 does not exist" in refusal("why_failed", execution=999)
 
 
 def test_two_runs_are_compared_and_values_stay_hidden_from_those_who_may_not_see_them() -> None:

@@ -195,7 +195,7 @@ def _why_closed(link: DeveloperLink | None, token: str) -> str:
         )
     if link.has_ended:
         return f"This link worked until {moment_text(link.ends_at)}. Ask {asked_by} for a new one."
-    return f"This link is no longer needed. If that surprises you, ask {asked_by}."
+    return f"This link does not work any more. Ask {asked_by} if you still want to answer."
 
 
 @transaction.atomic

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from django import forms
+from django.db.models import QuerySet
 from django.utils.text import Truncator
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
@@ -73,11 +74,17 @@ class MissingAgentForm(_AgentsForm):
             self.initial.setdefault("agent", only[0].slug)
 
 
+def suites_to_add_to(rights: Rights) -> QuerySet[Suite]:
+    """Return the suites to which a person may add cases."""
+    suites = Suite.objects.all()
+    return suites if rights.may("change", "suite") else suites.none()
+
+
 class ImportForm(_AgentsForm):
     """The options sent along with files; `into` is a suite to which their cases are added."""
 
     into = forms.ModelChoiceField(
-        Suite.objects.all(), to_field_name="slug", required=False, widget=forms.HiddenInput
+        Suite.objects.none(), to_field_name="slug", required=False, widget=forms.HiddenInput
     )
     agent = _choice_of_agent(
         required=False,
@@ -109,6 +116,11 @@ class ImportForm(_AgentsForm):
         ),
         widget=UnfoldAdminTextInputWidget,
     )
+
+    def __init__(self, rights: Rights, *args: Any, **kwargs: Any) -> None:
+        super().__init__(rights, *args, **kwargs)
+        into: Any = self.fields["into"]
+        into.queryset = suites_to_add_to(rights)
 
     def pasted_file(self) -> SourceFile | None:
         """Return the pasted text as a file, or None."""

@@ -26,6 +26,7 @@ from evals_app.admin.importing.import_forms import (
     MissingAgentForm,
     OfferedChoices,
     offer_choices,
+    suites_to_add_to,
 )
 from evals_app.admin.importing.import_preview import Preview, preview
 from evals_app.admin.importing.kept_choices import (
@@ -151,8 +152,8 @@ def import_page(request: HttpRequest) -> HttpResponse:
             checked = _load_checked(request, request.POST[key])
             return act(checked) if checked else page.show(page.form(), note=_GONE)
     if request.method != "POST":
-        into = Suite.objects.filter(slug=request.GET.get("into", "")).first()
-        return page.show(page.form(into=into))
+        wanted = request.GET.get("into", "")
+        return page.show(page.form(into=suites_to_add_to(page.rights).filter(slug=wanted).first()))
     form = ImportForm(page.rights, request.POST)
     if not form.is_valid():
         return page.show(form)
@@ -298,7 +299,7 @@ class _Page:
         token: str = "",
         columns: ColumnsForm | None = None,
     ) -> HttpResponse:
-        into = _suite_of(form)
+        into = _suite_of(form, self.rights)
         context = self.context | {
             "title": f"Add cases to “{into}”" if into else "Import files",
             "into": into,
@@ -325,12 +326,12 @@ def _deleted_words(deleted: Sequence[DeletedObject]) -> str:
     return f"No longer in the files, so deleted: {', '.join(names)}."
 
 
-def _suite_of(form: ImportForm) -> Suite | None:
+def _suite_of(form: ImportForm, rights: Rights) -> Suite | None:
     """Return the suite to which cases are added."""
     into: Any = form["into"].value()
     if isinstance(into, Suite) or not into:
         return into or None
-    return Suite.objects.filter(slug=into).first()
+    return suites_to_add_to(rights).filter(slug=into).first()
 
 
 def _outcome(written: Sequence[ObjectChange], checked: CheckedFiles) -> str:

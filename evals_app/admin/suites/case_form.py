@@ -1,8 +1,8 @@
 """The form of a case itself; its turns and checks are separate rows."""
 
+import re
 from typing import Any
 
-from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from unfold.widgets import (
@@ -23,6 +23,7 @@ from fixtures_app.editing.editor import VersionedForm
 from fixtures_app.editing.units import QuantityField
 
 _MANY_TIMES = 50
+_MESSAGE = re.compile(r"turns-(\d{1,6})-user", re.ASCII)
 
 
 def _suites_to_choose(own: int | None) -> QuerySet[Suite]:
@@ -78,29 +79,28 @@ class CaseForm(SpecForm, VersionedForm):
             field.queryset = _suites_to_choose(self.instance.suite_id)
             field.label_from_instance = _label_of_suite
 
-    def clean_name(self) -> str:
-        """Return the name; a case without one is called by the first words of its first message."""
-        name: str = self.cleaned_data["name"]
-        if name:
-            return name
-        message = first_words(self._first_message())
-        if not message:
-            raise forms.ValidationError("Enter a name, or the first message.")
-        taken: Any = Case.objects.filter(suite=self.data.get(self.add_prefix("suite")) or None)
-        taken = taken.exclude(pk=self.instance.pk).values_list("name", flat=True)
-        return distinct_names([*taken, message])[-1]
-
-    def _first_message(self) -> str:
-        turns = (f"turns-{n}" for n in range(int(self.data.get("turns-TOTAL_FORMS") or 0)))
-        texts = (
-            self.data.get(f"{turn}-user", "") for turn in turns if f"{turn}-DELETE" not in self.data
-        )
-        return next(filter(str.strip, texts), "")
-
     def clean(self) -> dict[str, Any]:
         note_choices(self.instance, changed=self.changed_data)
+        self._name_by_message()
         self._ask_about_time()
         return super().clean()
+
+    def _name_by_message(self) -> None:
+        """Call a case without a name by the first words of its first message."""
+        if "name" not in self.fields or self.has_error("name") or self.cleaned_data["name"]:
+            return
+        message = first_words(self._first_message())
+        if not message:
+            self.add_error("name", "Enter a name, or the first message.")
+            return
+        others = Case.objects.filter(suite=self.cleaned_data.get("suite"))
+        names = others.exclude(pk=self.instance.pk).values_list("name", flat=True)
+        self.cleaned_data["name"] = distinct_names([*names, message])[-1]
+
+    def _first_message(self) -> str:
+        rows = sorted(int(match[1]) for match in map(_MESSAGE.fullmatch, self.data) if match)
+        texts = (self.data[f"turns-{n}-user"] for n in rows if f"turns-{n}-DELETE" not in self.data)
+        return next(filter(str.strip, texts), "")
 
     def _ask_about_time(self) -> None:
         """Ask about a time limit without a unit that is far longer than replies may take."""

@@ -313,8 +313,8 @@ def _tabs(request: HttpRequest, suite: Suite) -> list[Tab]:
 
 
 def _several_url(request: HttpRequest, suite: Suite) -> str:
-    """Return the page that adds cases from a spreadsheet; empty without the right to import."""
-    if not Rights.of(request.user).may_import():
+    """Return the page that adds cases from a spreadsheet; empty without the right to change suites."""
+    if not Rights.of(request.user).may("change", "suite"):
         return ""
     return f"{reverse('admin:evals_app_suite_import')}?into={suite.slug}"
 

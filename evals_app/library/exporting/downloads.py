@@ -79,7 +79,9 @@ def download_fixture(slug: str) -> Download:
         LookupError: there is no such fixture.
         pydantic.ValidationError: it contains what no longer validates.
     """
-    return _native(next(iter(fixture_specs([slug])), None), f"There is no test data {slug!r}.")
+    return _native(
+        next(iter(fixture_specs([slug])), None), f"There is no set of test data called {slug!r}."
+    )
 
 
 def _native(spec: SuiteSpec | FixtureSpec | None, missing: str) -> Download:

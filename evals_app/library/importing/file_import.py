@@ -125,11 +125,9 @@ def import_files(
     reports of dry runs: one of them must still be current. Edits since the last import, and suites
     from another file, are replaced only with `replace`. Suites in which no case checks anything are
     written only with `accept_no_checks`. `edit` means that this is itself an edit, which may leave
-    a suite without checks, and is its text in the history. `into` is the slug of a suite to which the
-    cases are added: its agent answers for files that name none. No message reveals what `rights` do not
-    let the user see. `approve` is called with the report before anything is saved, and may raise an
-    error; `written` in the transaction that has saved it. That begins only if nothing that the
-    import was compared with has changed.
+    a suite without checks, and is its text in the history. `into` is the slug of a suite that gets the
+    cases. No message reveals what `rights` hide. `approve` is called with the report before anything
+    is saved, and may raise an error; `written` in the transaction, once nothing has changed meanwhile.
 
     Raises:
         PermissionDenied, FormatError: the user may not import this; every problem of every file.

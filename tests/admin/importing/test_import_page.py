@@ -247,6 +247,14 @@ def test_a_case_that_was_written_since_the_check_is_kept(admin_client: Client) -
     assert Case.objects.count() == 4
 
 
+def test_who_may_not_change_suites_learns_nothing_of_one(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+    client = client_who_may("add_agent", "view_agent")
+
+    assert "Greetings" not in client.get(f"{URL}?into=greetings").content.decode()
+    assert "Greetings" not in check(client, pasted=ROWS, into="greetings").text
+
+
 def test_cases_are_not_added_to_a_suite_that_is_no_longer_valid(admin_client: Client) -> None:
     check(admin_client, BOTH).press_import()
     page = check(admin_client, pasted=ROWS, into="greetings")

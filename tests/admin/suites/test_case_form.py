@@ -84,6 +84,15 @@ def test_a_case_without_a_name_is_called_by_its_first_message(admin_client: Clie
     assert Case.objects.latest("pk").name == "Where is my order? (2)"
 
 
+def test_a_case_without_a_name_in_no_suite_is_refused_in_words(admin_client: Client) -> None:
+    refused = page_of(admin_client, write_case()).post(
+        name="", suite="x", turns__7000000__user="Hi", turns__0__user=" "
+    )
+
+    assert "Name: Enter a name, or the first message." in refused.problems
+    assert any(problem.startswith("Suite: ") for problem in refused.problems)
+
+
 def test_a_value_of_nothing_but_spaces_is_refused_at_its_field(admin_client: Client) -> None:
     case = write_case()
 

@@ -2,6 +2,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
+from fixtures_app.admin import pasting
 from fixtures_app.models import EntityType, Fixture
 from tests.authored import client_who_may
 
@@ -42,7 +43,7 @@ def test_a_type_that_exists_keeps_its_fields(admin_client: Client) -> None:
     page = paste(admin_client, "number\tstate\n5\topen\n", name="Shop data")
     assert "1 order row added." in page
     assert "Read as" not in page
-    assert sorted(Fixture.objects.values_list("slug", flat=True)) == ["shop-data", "shop-data-copy"]
+    assert sorted(Fixture.objects.values_list("slug", flat=True)) == ["shop-data", "shop-data-2"]
 
 
 @pytest.mark.parametrize(
@@ -64,5 +65,17 @@ def test_mistakes_are_told_beside_the_field_and_nothing_is_saved(
 def test_without_the_right_no_type_is_added() -> None:
     client = client_who_may("add_fixture", "view_fixture")
 
-    assert "you may not add one" in paste(client)
+    assert "only someone else can add it" in paste(client)
     assert not EntityType.objects.exists()
+
+
+def test_what_someone_else_saved_meanwhile_is_not_replaced(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paste(admin_client)
+    monkeypatch.setattr(pasting, "_free_slug", lambda _: "shop-data")  # taken since it was read
+
+    page = paste(admin_client, "number\tstate\n5\topen\n")
+
+    assert "Someone else has just saved the same name." in page
+    assert Fixture.objects.get().entities.count() == 4
