@@ -96,5 +96,5 @@ def test_a_fixture_is_a_native_file() -> None:
 
 
 def test_a_fixture_that_does_not_exist_is_shown_so() -> None:
-    with pytest.raises(LookupError, match="no test data 'nothing'"):
+    with pytest.raises(LookupError, match="no set of test data called 'nothing'"):
         download_fixture("nothing")
