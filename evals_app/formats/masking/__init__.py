@@ -1,0 +1,1 @@
+"""Masks personal data in texts before anything is stored."""
