@@ -117,7 +117,7 @@ TEMPLATES = [
             "builtins": [
                 "fixtures_app.editing.times",
                 "fixtures_app.editing.markup",
-                "evals_app.admin.kit.trail",
+                "evals_app.templatetags.trail",
             ],
         },
     },

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from django import template
 from django.contrib.auth.models import User
 from django.db.models import Model
 from django.http import HttpRequest
+from django.template import Context
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -17,11 +17,8 @@ from evals_app.models.people.names import shown_name
 
 Link = tuple[str, str]  # title; address, empty if the person may not open it
 
-register = template.Library()
 
-
-@register.simple_tag(name="trail", takes_context=True)
-def trail_of_page(context: template.Context) -> SafeString:
+def trail_of_page(context: Context) -> SafeString:
     """Return the links that lead to a page, and last its own title, without a link."""
     *links, (title, _) = _parts(context)
     items = format_html_join(
@@ -35,8 +32,7 @@ def trail_of_page(context: template.Context) -> SafeString:
     )
 
 
-@register.simple_tag(takes_context=True)
-def page_title(context: template.Context) -> str:
+def title_of_page(context: Context) -> str:
     """Return the title of a page for the browser: its own, and that of the page above it."""
     return " | ".join(name for name, _ in _parts(context)[:-3:-1])
 
@@ -46,7 +42,7 @@ def list_name(model: type[Model]) -> str:
     return "Results" if model is Run else capfirst(str(model._meta.verbose_name_plural))  # noqa: SLF001 - documented
 
 
-def _parts(context: template.Context) -> list[Link]:
+def _parts(context: Context) -> list[Link]:
     """Return the links to a page and its title.
 
     Pages of our own say where they are in `page_context`, those of Django by the row that they show.

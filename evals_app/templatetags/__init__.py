@@ -1,0 +1,1 @@
+"""Tags that every template has without `{% load %}`; settings list them as builtins."""
