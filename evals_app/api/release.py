@@ -4,7 +4,6 @@ from datetime import date
 from typing import ClassVar
 
 from django.db.models import QuerySet
-from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -47,8 +46,10 @@ from evals_app.requests.endpoint import (
     responses,
 )
 from evals_app.requests.permissions import Need, Scope
+from evals_app.requests.problems import BLANK, RefusedError
 from evals_app.runs.release import SuiteRelease, release_of
 from evals_app.runs.topics import topics_of
+from fixtures_app.ground.words import near
 
 _SEE_TOPICS = Need(Scope.READ, "evals_app.view_run", "evals_app.view_agent")
 _DECIDE = Need(Scope.RUN, "evals_app.view_run", DECIDING)
@@ -59,6 +60,7 @@ class SuiteDecision(OneEndpoint):
     """Whether what a suite tests may be shipped: its last full run against the released version."""
 
     needs: ClassVar = {"GET": VIEW}
+    model = Suite
     answer = ReleaseJson
 
     def read(self, key: str) -> Json | None:
@@ -152,6 +154,7 @@ class TopicsOfAgent(OneEndpoint):
     """What an agent may answer by itself: the topics of its cases, and what people said."""
 
     needs: ClassVar = {"GET": _SEE_TOPICS}
+    model = Agent
     answer = AgentTopicsJson
 
     def read(self, key: str) -> Json | None:
@@ -171,9 +174,12 @@ class TopicOfAgent(Endpoint):
     )
     def get(self, request: Request, slug: str, topic: str) -> Response:
         agent = find_or_404(Agent.objects.all(), slug=slug)
-        found = topics_of(agent).find(topic)
+        topics = topics_of(agent)
+        found = topics.find(topic)
         if found is None:
-            raise Http404
+            hint = near(topic, [one.name for one in topics.topics])
+            message = f"The agent {slug!r} has no topic {topic!r}.{hint}"
+            raise RefusedError(message, status=404, kind=BLANK)
         history = agent.readiness.filter(topic=topic).order_by("-pk")
         return Response(one_topic_json(found, history, today=_today()))
 

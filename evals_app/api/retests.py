@@ -87,6 +87,7 @@ class OneSettlement(OneEndpoint):
     """One retest: what was found, case by case."""
 
     needs: ClassVar = {"GET": VIEW}
+    model = Settlement
     answer = SettlementDetails
 
     read = staticmethod(settlement_details)

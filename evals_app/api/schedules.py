@@ -137,6 +137,7 @@ class OneSchedule(OneEndpoint):
     """One schedule, with the times that come next."""
 
     needs: ClassVar = {"GET": VIEW, "PUT": _need("change"), "DELETE": _need("delete")}
+    model = Schedule
     answer = ScheduleDetails
 
     def read(self, key: int) -> JsonObject:

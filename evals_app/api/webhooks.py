@@ -16,6 +16,7 @@ from evals_app.engine.specs.base_spec import Slug, Spec
 from evals_app.library.changes.edits import note_deletion, note_edit
 from evals_app.models import Delivery, Suite, Webhook
 from evals_app.reports.answers.run_answers import Answer
+from evals_app.reports.renderers.notices import message_type
 from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import Nothing, no_such, read_body
 from evals_app.requests.endpoint import (
@@ -67,7 +68,9 @@ class DeliveryAnswer(Answer):
     id: int
     message_id: str = Field(description="The header webhook-id of every attempt.")
     run: int | None = Field(description="null: a test.")
-    event: Literal["ended", "failed", "worse", "test"] | None
+    event: Literal["run.ended", "run.failed", "run.worse", "test"] | None = Field(
+        description="The `type` of the message; null until it is written."
+    )
     state: Literal["waiting", "delivered", "failed", "dropped"]
     attempts: int
     next_at: datetime | None
@@ -138,6 +141,7 @@ class OneWebhook(OneEndpoint):
     """One webhook."""
 
     needs: ClassVar = {"GET": VIEW, "PUT": _need("change"), "DELETE": _need("delete")}
+    model = Webhook
     answer = WebhookAnswer
 
     def read(self, key: int) -> JsonObject:
@@ -260,5 +264,8 @@ def _answer(hook: Webhook) -> JsonObject:
 
 
 def _delivery(row: Delivery) -> JsonObject:
-    texts = {name: getattr(row, name) or None for name in ("event", "answer", "problem", "body")}
-    return DeliveryAnswer.of_object(row, run=row.run_id, message_id=str(row.message_id), **texts)
+    texts = {name: getattr(row, name) or None for name in ("answer", "problem", "body")}
+    event = message_type(row.event) if row.event else None
+    return DeliveryAnswer.of_object(
+        row, run=row.run_id, message_id=str(row.message_id), event=event, **texts
+    )

@@ -1,5 +1,6 @@
 """What a tool is, who may call it, and how its answer and its errors are written."""
 
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -173,7 +174,9 @@ def _explain(error: Exception) -> str:
 
 def _line(error: Mapping[str, Any]) -> str:
     place = ":".join(str(error[key]) for key in ("path", "line", "column") if error.get(key))
-    found = f" (found {error['value']})" if error["value"] not in (None, "") and place else ""
+    found = ""
+    if place and error["value"] not in (None, ""):
+        found = f" (found {json.dumps(error['value'], ensure_ascii=False)})"
     return ": ".join(filter(None, (place, error["keys"], str(error["message"])))) + found
 
 

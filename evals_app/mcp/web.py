@@ -18,7 +18,7 @@ from evals_app.requests.auth import TokenAuthentication
 from evals_app.requests.endpoint import AnyRenderer
 from evals_app.requests.parsers import MAX_BODY, BytesParser
 from evals_app.requests.permissions import MeetsNeeds, Need, Scope
-from evals_app.requests.problems import RefusedError
+from evals_app.requests.problems import NOT_INSTALLED, RefusedError
 from evals_app.requests.throttled_view import ThrottledView
 
 _LEFT_OUT = ("content-length", "transfer-encoding")  # are set again
@@ -36,7 +36,7 @@ class Mcp(ThrottledView):
 
     def post(self, request: Request) -> HttpResponse:
         if not is_installed():
-            raise RefusedError(MISSING, status=HTTPStatus.NOT_IMPLEMENTED)
+            raise RefusedError(MISSING, status=HTTPStatus.NOT_IMPLEMENTED, kind=NOT_INSTALLED)
         token: Any = request.auth  # no one gets here without one
         caller = Caller.of_token(token)
         body = request.data if isinstance(request.data, bytes) else b""

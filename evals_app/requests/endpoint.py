@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from django.db.models import Model, QuerySet
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from pydantic import BaseModel
@@ -20,7 +20,15 @@ from evals_app.reports.answers.run_answers import Answer
 from evals_app.requests.pagination import MAX_ID
 from evals_app.requests.parsers import JsonParser
 from evals_app.requests.permissions import MeetsNeeds, Need
-from evals_app.requests.problems import MEDIA_TYPE, ProblemJson, refused_at, unknown
+from evals_app.requests.problems import (
+    BLANK,
+    MEDIA_TYPE,
+    MissingError,
+    ProblemJson,
+    RefusedError,
+    refused_at,
+    unknown,
+)
 from evals_app.requests.throttled_view import ThrottledView
 from fixtures_app.ground.strict_json import JsonObject
 
@@ -72,8 +80,10 @@ class Endpoint(ThrottledView):
         super().initial(request, *args, **kwargs)
         if not hasattr(self, (request.method or "").lower()):
             self.http_method_not_allowed(request)  # whatever its parameters are
-        if any(isinstance(key, int) and key > MAX_ID for key in kwargs.values()):
-            raise Http404  # no database can look for it
+        for key in kwargs.values():
+            if isinstance(key, int) and key > MAX_ID:  # no database can look for it
+                message = f"There is nothing with the number {key}: numbers end at {MAX_ID}."
+                raise RefusedError(message, status=404, kind=BLANK)
         known = [*self.parameters, "format"]
         for name in request.query_params:
             if name not in known:
@@ -116,6 +126,7 @@ class OneEndpoint(ABC, Endpoint):
     """One thing with all its keys, unless `fields=` names some of them."""
 
     answer: ClassVar[type[BaseModel]]
+    model: ClassVar[type[Model]]  # of what is named in the address
     parameters: ClassVar[Sequence[str]] = ("fields",)
 
     @abstractmethod
@@ -126,15 +137,15 @@ class OneEndpoint(ABC, Endpoint):
         (key,) = named.values()
         data = self.read(key)
         if data is None:
-            raise Http404
+            raise MissingError(self.model, key)
         return Response(only_keys(data, wanted_fields(request, data)))
 
 
 def find_or_404(rows: QuerySet[M], **key: object) -> M:
-    """Return the row with this key."""
+    """Return the row with this key; a refusal names the last part of the key."""
     row = rows.filter(**key).first()
     if row is None:
-        raise Http404
+        raise MissingError(rows.model, [*key.values()][-1])
     return row
 
 

@@ -7,6 +7,10 @@ from rest_framework.request import Request
 MAX_ID = 2**63 - 1
 _DIGITS = len(str(MAX_ID))
 _MAX_ROWS = 200  # of a page
+_CURSOR = (
+    "This cursor is not from an answer. Follow the address in `next` or `previous`, or leave"
+    " `cursor` out to begin with the first page."
+)
 
 
 class _Sized:
@@ -33,10 +37,13 @@ class NewestFirst(_Sized, CursorPagination):
     ordering: str | tuple[str, ...] = "-id"
 
     def decode_cursor(self, request: Request) -> Cursor | None:
-        cursor = super().decode_cursor(request)
+        try:
+            cursor = super().decode_cursor(request)
+        except NotFound:
+            raise ValidationError({"cursor": _CURSOR}) from None
         if cursor is not None and cursor.position is not None and not is_id(cursor.position):
             # A made-up cursor must not reach the database as a number.
-            raise NotFound(self.invalid_cursor_message)
+            raise ValidationError({"cursor": _CURSOR})
         return cursor
 
     def get_paginated_response_schema(self, schema: dict[str, object]) -> dict[str, object]:
@@ -65,6 +72,10 @@ class ByPlace(NewestFirst):
 
 class ByNumber(_Sized, PageNumberPagination):
     """Pages of a list that is in memory, by their number."""
+
+    invalid_page_message = (
+        "There is no such page. Follow `next`, or leave `page` out for the first one."
+    )
 
 
 def is_id(text: object) -> bool:

@@ -4,18 +4,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, TypeVar
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import (
     RequestDataTooBig,
     SuspiciousOperation,
     TooManyFieldsSent,
     TooManyFilesSent,
 )
+from django.db.models import Model
 from pydantic import Field
 from pydantic import ValidationError as SpecError
 from rest_framework.exceptions import (
     APIException,
     ErrorDetail,
     NotAuthenticated,
+    ParseError,
     UnsupportedMediaType,
     ValidationError,
 )
@@ -37,6 +40,7 @@ from evals_app.reports.answers.run_answers import Answer, Json
 from evals_app.requests.request_ids import request_id
 from evals_app.runs.starting.freeze import CannotStartError
 from fixtures_app.ground.spec_errors import message_of
+from fixtures_app.ground.strict_json import read_strictly
 from fixtures_app.ground.words import near
 
 S = TypeVar("S")
@@ -54,6 +58,8 @@ STALE_ROW = "urn:evalwell:stale-row"
 EDITED = "urn:evalwell:edited"
 NO_CHECKS = "urn:evalwell:no-checks"
 IN_USE = "urn:evalwell:in-use"
+UNREADABLE = "urn:evalwell:unreadable-body"
+NOT_INSTALLED = "urn:evalwell:not-installed"
 
 TITLES = {
     INVALID_REQUEST: "The request is not valid",
@@ -65,6 +71,8 @@ TITLES = {
     EDITED: "This would replace an edit, or an object from another file",
     NO_CHECKS: "No case of a suite checks anything",
     IN_USE: "Something else uses this",
+    UNREADABLE: "The body of the request cannot be read",
+    NOT_INSTALLED: "A package that this needs is not installed",
 }
 
 _REPLACE = "Send replace=true to replace it; export it first to keep a copy."
@@ -124,6 +132,27 @@ class RefusedError(APIException):
         self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
 
 
+class MissingError(APIException):
+    """What a request names does not exist: a row of `model` with this id or slug."""
+
+    status_code = HTTPStatus.NOT_FOUND
+
+    def __init__(self, model: type[Model], key: object) -> None:
+        self.model = model
+        self.key = key
+        noun, name = model._meta.verbose_name, repr(key) if isinstance(key, str) else key  # noqa: SLF001
+        super().__init__(f"There is no {noun} {name}.")
+
+    def hint(self, user: User | AnonymousUser) -> str:
+        """Return the nearest slug, if the user may see such rows; empty if none is near."""
+        about = self.model._meta  # noqa: SLF001 - the documented API of models
+        names = {field.name for field in about.get_fields()}
+        if "slug" not in names or not user.has_perm(f"{about.app_label}.view_{about.model_name}"):
+            return ""
+        slugs = self.model._default_manager.values_list("slug", flat=True)  # noqa: SLF001
+        return near(str(self.key), slugs)
+
+
 def problem(
     status: int,
     detail: str,
@@ -160,7 +189,7 @@ def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None
         # A client that accepts YAML, as for the schema, would get YAML under a JSON media type.
         request.accepted_renderer = JSONRenderer()
         request.accepted_media_type = JSONRenderer.media_type
-    answer = _own_problem(exc)
+    answer = _own_problem(exc, context)
     if answer is not None:
         set_rollback()
         return answer
@@ -172,14 +201,19 @@ def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None
         answer = problem(plain.status_code, _first(errors), kind=INVALID_REQUEST, errors=errors)
     else:
         detail = str(plain.data.get("detail", "")) or HTTPStatus(plain.status_code).phrase
-        answer = problem(plain.status_code, detail + _hint(exc, context))
+        kind = UNREADABLE if isinstance(exc, ParseError) else BLANK
+        answer = problem(plain.status_code, detail + _hint(exc, context), kind=kind)
     for name in ("WWW-Authenticate", "Retry-After"):
         if name in plain.headers:
             answer.headers[name] = plain.headers[name]
     return answer
 
 
-def _own_problem(exc: Exception) -> Response | None:
+def _own_problem(exc: Exception, context: Mapping[str, Any]) -> Response | None:
+    if isinstance(exc, MissingError):
+        request = context.get("request")
+        hint = exc.hint(request.user) if request is not None else ""
+        return problem(404, f"{exc.detail}{hint}")
     if isinstance(exc, RefusedError):
         return problem(
             exc.status_code, str(exc.detail), kind=exc.kind, errors=exc.errors, headers=exc.headers
@@ -226,10 +260,18 @@ def file_error(problem: FileProblem) -> Json:
     return FileError.of_object(
         problem,
         message=problem.message_in_rest,
-        value=problem.value or None,
+        value=value_of(problem),
         line=problem.line or None,
         column=problem.column or None,
     )
+
+
+def value_of(problem: FileProblem) -> object:
+    """Return what was found, as JSON has it: a number as a number. A text that was cut stays text."""
+    try:
+        return read_strictly(problem.value)
+    except ValueError:
+        return problem.value or None
 
 
 def refused_at(keys: str, message: str, value: object = None) -> RefusedError:
@@ -240,7 +282,7 @@ def refused_at(keys: str, message: str, value: object = None) -> RefusedError:
 def refused_data(problems: Iterable[FileProblem], *, kind: str = INVALID_REQUEST) -> RefusedError:
     """Return the refusal of a JSON body with errors."""
     errors = [
-        error_at(fault.keys, fault.message, fault.value or None)
+        error_at(fault.keys, fault.message, value_of(fault))
         for fault in problems
         if fault.level == "error"
     ]

@@ -3,7 +3,6 @@
 from typing import Annotated, Any, ClassVar, Literal
 
 from django.contrib.auth.models import User
-from django.http import Http404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from pydantic import Field
@@ -31,7 +30,7 @@ from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import read_body
 from evals_app.requests.endpoint import Endpoint, responses
 from evals_app.requests.permissions import Need, Scope, require
-from evals_app.requests.problems import unknown
+from evals_app.requests.problems import BLANK, MissingError, RefusedError, unknown
 from fixtures_app.ground.words import near
 
 _VIEW = "evals_app.view_execution"
@@ -168,8 +167,13 @@ def _observe(pk: int) -> tuple[Execution, ObservedConversation]:
     )
     execution = rows.filter(pk=pk).first()
     observed = observe(execution) if execution is not None and execution.verdict else None
-    if execution is None or observed is None or not observed.trial.turns:
-        raise Http404
+    if execution is None:
+        raise MissingError(Execution, pk)
+    if observed is None or not observed.trial.turns:
+        message = (
+            f"Conversation {pk} has not ended, nothing was said, or its transcript was removed."
+        )
+        raise RefusedError(message, status=404, kind=BLANK)
     return execution, observed
 
 

@@ -127,12 +127,13 @@ class OneCase(VersionedEndpoint):
         "PUT": Need(Scope.AUTHOR, "evals_app.view_suite", "evals_app.change_case"),
         "DELETE": Need(Scope.AUTHOR, "evals_app.delete_case"),
     }
+    model = Case
     answer = CaseSpec
 
-    def find_version(self, key: tuple[str, int]) -> StoredVersion | None:
+    def find_version(self, key: tuple[str, int]) -> StoredVersion:
         slug, pk = key
         row = Case.objects.filter(suite__slug=slug, pk=pk).first()
-        return None if row is None else _stored_version(row)
+        return _stored_version(row or _case(slug, pk))
 
     @extend_schema(
         operation_id="cases_get",
@@ -195,7 +196,8 @@ def _case(slug: str, pk: int, *, lock: bool = False) -> Case:
     """Return a case; with `lock`, writers of its suite wait for the end of the transaction."""
     if lock:
         list(Suite.objects.select_for_update().filter(slug=slug).values_list("pk"))
-    return find_or_404(Case.objects.all(), suite__slug=slug, pk=pk)
+    rows = Case.objects.filter(suite=_suite(slug))
+    return find_or_404(rows, pk=pk)
 
 
 def _stored_version(row: Case) -> StoredVersion:

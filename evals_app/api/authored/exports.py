@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.renderers import JSONRenderer
@@ -12,10 +12,11 @@ from rest_framework.request import Request
 from evals_app.engine.specs.files import media_type
 from evals_app.library.exporting.downloads import Download, download, download_suite
 from evals_app.library.exporting.file_export import FORMS
+from evals_app.models import Suite
 from evals_app.requests.auth import user_of
 from evals_app.requests.endpoint import AnyRenderer, Endpoint, one_of, problems
 from evals_app.requests.permissions import Need, Scope, require
-from evals_app.requests.problems import sound
+from evals_app.requests.problems import MissingError, sound
 
 _SUITES = Need(Scope.READ, "evals_app.view_suite")
 # What is exported with suites.
@@ -56,7 +57,7 @@ class SuiteExport(Endpoint):
                 )
             )
         except LookupError as error:
-            raise Http404 from error
+            raise MissingError(Suite, slug) from error
         return _file_response(file)
 
 

@@ -178,6 +178,7 @@ class CheckedSuite(OneEndpoint):
     """Whether the checks of a suite can fail: what they pass of the answers that they ought to fail."""
 
     needs: ClassVar = {"GET": _SUITES}
+    model = Suite
     answer = ProbedSuiteJson
 
     def read(self, key: str) -> Json | None:

@@ -100,6 +100,10 @@ class WrittenEndpoint(VersionedEndpoint):
     kind: ClassVar[Kind]
     parser_classes = [JsonParser, *YAML_PARSERS]
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.model = MODELS[cls.kind]
+
     def remove(self, row: Any, user: User) -> None:
         """Delete a row unless others use it, which raises InUseError."""
         delete_written(row, by=user, note=DELETED)
@@ -154,8 +158,8 @@ class WrittenEndpoint(VersionedEndpoint):
     def delete(self, request: Request, slug: str) -> Response:
         condition = Condition.of(request)
         with transaction.atomic():
-            rows = MODELS[self.kind]._default_manager  # noqa: SLF001 - how Django names it
-            row = find_or_404(rows.select_for_update(), slug=slug)
+            rows = self.model._default_manager  # noqa: SLF001 - how Django names it
+            row: Any = find_or_404(rows.select_for_update(), slug=slug)
             condition.require(lambda: self.version(slug))
             try:
                 self.remove(row, user_of(request))

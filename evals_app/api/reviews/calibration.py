@@ -48,6 +48,7 @@ class OneYardstick(OneEndpoint):
     """The passport of one judge on one criterion."""
 
     needs: ClassVar = {"GET": _SEE}
+    model = Yardstick
     answer = YardstickDetails
 
     def read(self, key: str) -> JsonObject | None:

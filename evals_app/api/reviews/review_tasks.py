@@ -91,6 +91,7 @@ class OneReviewTask(OneEndpoint):
     """One task, as far as the caller may know it."""
 
     needs: ClassVar = {"GET": SEE}
+    model = ReviewTask
     answer = ReviewTaskDetails
 
     def read(self, key: int) -> JsonObject:

@@ -2,17 +2,17 @@
 
 from typing import ClassVar
 
-from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.api.runs.run_views import VIEW
 from evals_app.library.importing.rights import Rights
-from evals_app.models import CaseResult
+from evals_app.models import CaseResult, Suite
 from evals_app.reports.answers.history_answers import CaseInHistory
 from evals_app.requests.endpoint import ListEndpoint, describe_get, only_keys, wanted_fields
 from evals_app.requests.filters import HistoryFilters
 from evals_app.requests.pagination import NewestRunFirst
+from evals_app.requests.problems import MissingError
 from evals_app.runs.reading.case_history import OfSuite, entries_of, entry_json
 
 
@@ -31,7 +31,7 @@ class CaseHistory(ListEndpoint):
     def get(self, request: Request, **kwargs: object) -> Response:
         suite = OfSuite.find(str(kwargs["slug"]))
         if suite is None:
-            raise Http404
+            raise MissingError(Suite, kwargs["slug"])
         results = self.filter_queryset(suite.results())
         wanted = wanted_fields(request, self.answer.KEYS)
         page = list(self.paginate_queryset(results) or ())

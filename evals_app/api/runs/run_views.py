@@ -119,6 +119,7 @@ class OneRun(OneEndpoint):
     """One run: verdict, counters, cases and gates."""
 
     needs: ClassVar = {"GET": VIEW}
+    model = Run
     answer = RunDetails
     parameters = ("fields", "wait")
 
@@ -188,6 +189,7 @@ class OneExecution(OneEndpoint):
     """One conversation with all its details."""
 
     needs: ClassVar = {"GET": Need(Scope.READ, "evals_app.view_execution")}
+    model = Execution
     answer = ExecutionDetails
 
     read = staticmethod(execution_details)

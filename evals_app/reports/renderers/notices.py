@@ -84,11 +84,16 @@ class Notice:
         return f"{test}{self.suite_name} {ended}: {', '.join(counts)}."
 
 
+def message_type(event: str) -> str:
+    """Return what messages and REST call an event: `run.failed`, or `test`."""
+    return event if event == "test" else f"run.{event}"
+
+
 def notice_json(notice: Notice, *, at: datetime) -> Json:
     """Return the body of a webhook: type, timestamp and data, as Standard Webhooks has them."""
     worse = notice.worse
     return {
-        "type": "test" if notice.event == "test" else f"run.{notice.event}",
+        "type": message_type(notice.event),
         "timestamp": in_json(at),
         "data": {
             "run": notice.run,

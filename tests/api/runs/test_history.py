@@ -86,7 +86,7 @@ def test_values_of_settings_are_for_who_may_see_all_of_them() -> None:
         ("refunds", {}, 400),
         ("refunds", {"case": ""}, 400),
         ("refunds", {"case": "case 1", "all": "yes"}, 400),
-        ("refunds", {"case": "case 1", "cursor": "made-up"}, 404),
+        ("refunds", {"case": "case 1", "cursor": "made-up"}, 400),
         ("refunds", {"case": "case 1", "page_size": "0"}, 400),
         ("refunds", {"case": "case 1", "cases": "x"}, 400),
         ("nothing", {"case": "case 1"}, 404),

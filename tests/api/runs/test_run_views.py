@@ -268,11 +268,11 @@ def test_pages_follow_each_other(client: APIClient) -> None:
     ("text", "status"),
     [
         pytest.param("p=5", 200, id="a number"),
-        pytest.param("p=abc", 404, id="a word"),
-        pytest.param("p=-5", 404, id="a negative number"),
-        pytest.param(f"p={'9' * 30}", 404, id="a huge number"),
-        pytest.param("p=%00", 404, id="null byte"),
-        pytest.param("o=x", 404, id="offset"),
+        pytest.param("p=abc", 400, id="a word"),
+        pytest.param("p=-5", 400, id="a negative number"),
+        pytest.param(f"p={'9' * 30}", 400, id="a huge number"),
+        pytest.param("p=%00", 400, id="null byte"),
+        pytest.param("o=x", 400, id="offset"),
         pytest.param("o=999999999999", 200, id="large offset"),
     ],
 )
@@ -281,7 +281,10 @@ def test_a_made_up_cursor_is_refused(client: APIClient, text: str, status: int) 
 
     cursor = b64encode(text.encode()).decode()
 
-    assert client.get("/api/runs/", {"cursor": cursor}).status_code == status
+    answer = client.get("/api/runs/", {"cursor": cursor})
+
+    assert answer.status_code == status
+    assert status == 200 or "leave `cursor` out" in answer.json()["detail"]
 
 
 def test_a_run_that_has_ended_tells_its_cases_and_gates(client: APIClient) -> None:
