@@ -158,6 +158,13 @@ def search(pattern: str, text: str, *, case_sensitive: bool) -> str | None:
     return None if match is None else text[match.start() : match.end()]
 
 
+def find_all(pattern: str, text: str) -> list[tuple[int, int]]:
+    """Return where a pattern is found in a text, from left to right: begin and end of each place."""
+    readable = _LONE_SURROGATE.sub("\ufffd", text)
+    found = _KEPT.get(pattern, case_sensitive=True).finditer(readable)
+    return [place.span() for place in found]
+
+
 def fits(pattern: str, text: str) -> bool:
     """Whether the pattern matches the whole text, case-sensitively."""
     readable = _LONE_SURROGATE.sub("\ufffd", text)

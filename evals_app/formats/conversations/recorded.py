@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Self
+from typing import Self, TypeAlias
 
 from evals_app.engine.record.trial import Message, ToolCall, TurnRecord
 from fixtures_app.ground.strict_json import Json
+
+_Change: TypeAlias = Callable[[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +46,18 @@ class RecordedConversation:
     grades: tuple[OutsideGrade, ...] = ()
     place: str = ""
 
-    def with_texts(self, change: Callable[[str], str]) -> Self:
-        """Return the conversation with each of its texts changed, keys of JSON excepted."""
+    def with_texts(self, change: _Change) -> Self:
+        """Return the conversation with each of its texts changed, keys of JSON excepted.
+
+        `change` is given a text and what its value is called: a key of JSON or of `facts`, else "".
+        """
         return replace(
             self,
             turns=tuple(_changed_turn(turn, change) for turn in self.turns),
             history=tuple(_changed_message(message, change) for message in self.history),
-            system_prompt=change(self.system_prompt),
-            facts={name: change(value) for name, value in self.facts.items()},
-            grades=tuple(replace(grade, reason=change(grade.reason)) for grade in self.grades),
+            system_prompt=change(self.system_prompt, ""),
+            facts={name: change(value, name) for name, value in self.facts.items()},
+            grades=tuple(replace(grade, reason=change(grade.reason, "")) for grade in self.grades),
         )
 
 
@@ -79,45 +84,45 @@ class ConversationFile:
         self.losses[what] = self.losses.get(what, 0) + 1
 
 
-def _changed_turn(turn: TurnRecord, change: Callable[[str], str]) -> TurnRecord:
+def _changed_turn(turn: TurnRecord, change: _Change) -> TurnRecord:
     return replace(
         turn,
-        user=change(turn.user),
-        reply=change(turn.reply),
+        user=change(turn.user, ""),
+        reply=change(turn.reply, ""),
         messages=tuple(_changed_message(message, change) for message in turn.messages),
-        notes=tuple(map(change, turn.notes)),
-        expected=None if turn.expected is None else change(turn.expected),
-        error=None if turn.error is None else change(turn.error),
+        notes=tuple(change(note, "") for note in turn.notes),
+        expected=None if turn.expected is None else change(turn.expected, ""),
+        error=None if turn.error is None else change(turn.error, ""),
     )
 
 
-def _changed_message(message: Message, change: Callable[[str], str]) -> Message:
+def _changed_message(message: Message, change: _Change) -> Message:
     return replace(
         message,
-        text=change(message.text),
-        reasoning=change(message.reasoning),
+        text=change(message.text, ""),
+        reasoning=change(message.reasoning, ""),
         tool_calls=tuple(_changed_call(call, change) for call in message.tool_calls),
     )
 
 
-def _changed_call(call: ToolCall, change: Callable[[str], str]) -> ToolCall:
+def _changed_call(call: ToolCall, change: _Change) -> ToolCall:
     return replace(
         call,
-        args={key: _changed_value(value, change) for key, value in call.args.items()},
-        result=_changed_value(call.result, change),
-        error=None if call.error is None else change(call.error),
-        chunks=tuple(replace(chunk, text=change(chunk.text)) for chunk in call.chunks),
+        args={key: _changed_value(value, key, change) for key, value in call.args.items()},
+        result=_changed_value(call.result, "", change),
+        error=None if call.error is None else change(call.error, ""),
+        chunks=tuple(replace(chunk, text=change(chunk.text, "")) for chunk in call.chunks),
     )
 
 
-def _changed_value(value: Json, change: Callable[[str], str]) -> Json:
+def _changed_value(value: Json, called: str, change: _Change) -> Json:
     if isinstance(value, str):
-        return change(value)
+        return change(value, called)
     if isinstance(value, int) and not isinstance(value, bool):
         text = str(value)  # phone and card numbers come as numbers, too
-        return value if (changed := change(text)) == text else changed
+        return value if (changed := change(text, called)) == text else changed
     if isinstance(value, list):
-        return [_changed_value(item, change) for item in value]
+        return [_changed_value(item, called, change) for item in value]
     if isinstance(value, dict):
-        return {key: _changed_value(item, change) for key, item in value.items()}
+        return {key: _changed_value(item, key, change) for key, item in value.items()}
     return value

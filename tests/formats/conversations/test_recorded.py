@@ -16,7 +16,9 @@ _CONVERSATION = RecordedConversation(
 
 def test_each_text_is_changed_and_numbers_that_stay_the_same_stay_numbers() -> None:
     changed = _CONVERSATION.with_texts(
-        lambda text: text.replace("Ann", "X").replace("ann@x.org", "Y").replace("491511234567", "Z")
+        lambda text, _called: (
+            text.replace("Ann", "X").replace("ann@x.org", "Y").replace("491511234567", "Z")
+        )
     )
 
     (turn,) = changed.turns
