@@ -42,7 +42,7 @@ MAX_ADMINISTRATORS = 3
 _OPEN = Q(status__in=Run.OPEN)
 
 
-def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, object]:
+def dashboard(request: HttpRequest, context: dict[str, object]) -> dict[str, object]:
     """Add what the first page shows, limited to what the person may see."""
     user: Any = request.user
     sees_runs = user.has_perm("evals_app.view_run")
@@ -83,7 +83,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, object
     }
 
 
-def _site_facts(user: Any) -> dict[str, Any]:
+def _site_facts(user: Any) -> dict[str, object]:
     """Return whether the site has any of these, what was spent this month and may be, in one query."""
     month = Spending.objects.filter(in_month(today())).order_by().values(every=Value(1))
     ceilings = MonthlyCeiling.objects.values("max_usd")

@@ -38,7 +38,9 @@ _KEPT = timedelta(days=180)
 class SignInLimits(AxesDatabaseHandler):  # type: ignore[misc]  # ships no types
     """Refuses only those who fail too often."""
 
-    def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
+    def get_failures(
+        self, request: HttpRequest, credentials: dict[str, object] | None = None
+    ) -> int:
         """Return 1 if a limit is reached, else 0: settings.AXES_FAILURE_LIMIT is 1."""
         noted: Any = request
         noted.sign_in_again_at = self._again_at(request, credentials)

@@ -53,7 +53,7 @@ class EntityType(Importable):
         return EntityTypeSpec.model_validate({"slug": self.slug, "schema": self.schema})
 
 
-def _in_order(schema: dict[str, Any], names: list[str]) -> dict[str, object]:
+def _in_order(schema: dict[str, object], names: list[str]) -> dict[str, object]:
     """Return a schema with its fields in the order in which they were written."""
     properties = schema.get("properties")
     if not isinstance(properties, dict) or list(properties) == names:

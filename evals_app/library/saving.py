@@ -294,7 +294,7 @@ class _CaseToWrite:
     pk: int | None = None
     is_refilled: bool = True  # its turns and checks differ, or are not there yet
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, object]:
         return {"position": self.position, **CASE.values(self.spec)}
 
 

@@ -56,7 +56,7 @@ class RunsCommand(BaseCommand):
         except CannotError as error:
             raise usage_error("\n".join(error.problems)) from error
 
-    def work(self, options: dict[str, Any], console: Console) -> None:
+    def work(self, options: dict[str, object], console: Console) -> None:
         """Do what the options ask for; the console is for people."""
         raise NotImplementedError
 

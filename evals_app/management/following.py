@@ -174,7 +174,7 @@ def print_forecasts(
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _results_folder(options: dict[str, Any]) -> Path | None:
+def _results_folder(options: dict[str, object]) -> Path | None:
     """Have the results of a temporary database written to a folder if no other file is named.
 
     Raises:

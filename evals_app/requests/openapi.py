@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
-from django.http import Http404, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase
 from drf_spectacular.drainage import set_override
 from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSerializerExtension
 from drf_spectacular.plumbing import ResolvedComponent
@@ -96,7 +96,9 @@ class NotFound(ThrottledView):
     permission_classes = ()
     schema = None  # not part of the API
 
-    def http_method_not_allowed(self, request: Any, *args: object, **kwargs: object) -> Response:
+    def http_method_not_allowed(
+        self, request: HttpRequest, *args: object, **kwargs: object
+    ) -> Response:
         slash = "" if request.path.endswith("/") else " Addresses end with a slash."
         return problem(404, f"There is nothing at {request.path}.{slash} See /api/docs/.")
 

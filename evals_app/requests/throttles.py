@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Any
 
 from django.core.cache import caches
+from django.http import HttpRequest
 from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle, SimpleRateThrottle
 
@@ -63,7 +64,7 @@ class RateLimit(SimpleRateThrottle):
 class RateOfPerson(RateLimit):
     """Requests of one person, with any token and on any page."""
 
-    def get_cache_key(self, request: Any, view: object) -> str | None:
+    def get_cache_key(self, request: HttpRequest, view: object) -> str | None:
         return self.counted_as(request.user.pk) if request.user.is_authenticated else None
 
 
@@ -94,7 +95,7 @@ class AgentTests(RateOfPerson):
         super().__init__()
         self._link = link
 
-    def get_cache_key(self, request: Any, view: object) -> str | None:
+    def get_cache_key(self, request: HttpRequest, view: object) -> str | None:
         if self._link is None:
             return super().get_cache_key(request, view)
         return self.counted_as(f"link-{self._link}")
@@ -130,7 +131,7 @@ class Callers(RateLimit):
 
     scope = "callers"
 
-    def get_cache_key(self, request: Any, view: object) -> str | None:
+    def get_cache_key(self, request: HttpRequest, view: object) -> str | None:
         if not request.user.is_authenticated:
             return None
         token = token_of(request)
@@ -145,5 +146,5 @@ class Strangers(RateLimit):
 
     scope = "strangers"
 
-    def get_cache_key(self, request: Any, view: object) -> str | None:
+    def get_cache_key(self, request: HttpRequest, view: object) -> str | None:
         return None if request.user.is_authenticated else self.counted_as(address_of(request))

@@ -83,7 +83,7 @@ class EntitySheet:
 
 
 def make_sheet(
-    slug: str, schema: Mapping[str, Any] | None, stored: Iterable[Any], posted: Iterable[str]
+    slug: str, schema: Mapping[str, object] | None, stored: Iterable[object], posted: Iterable[str]
 ) -> EntitySheet:
     """Return the columns of a type: its fields, and further fields of its entities."""
     rows = [data for data in stored if isinstance(data, dict)]

@@ -70,7 +70,7 @@ class EntityFormSet(FixtureFormSet):
             self.sheets[slug] = make_sheet(slug, None, [], self._posted_columns(slug))
         return self.sheets[slug]
 
-    def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
+    def get_form_kwargs(self, index: int | None) -> dict[str, object]:
         kwargs = super().get_form_kwargs(index)
         return kwargs if index is None else {**kwargs, "sheet": self.sheet_of(self._kind(index))}
 

@@ -1,7 +1,7 @@
 """The rows of a fixture besides its entities: relations and knowledge."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django import forms
 from django.utils.text import Truncator
@@ -51,7 +51,7 @@ class FixtureRowForm(RowForm):
         """Return a row as in a file; a field with an error has its text, or is left out."""
         return {key: self._value(name) for key, name in self.keys.items()}
 
-    def _value(self, name: str) -> Any:
+    def _value(self, name: str) -> object:
         is_json = isinstance(self.fields[name], JsonTextField)
         if name in self.errors:
             return {} if is_json else str(self[name].value() or "")

@@ -125,7 +125,7 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
     def paste(self, request: HttpRequest) -> HttpResponse:
         return paste_fixture(request)
 
-    def has_copy_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
+    def has_copy_permission(self, request: HttpRequest, object_id: object = None) -> bool:
         return self.has_add_permission(request) and self.has_view_permission(request)
 
     def make_copy(self, fixture: Fixture) -> Fixture:

@@ -1,6 +1,6 @@
 """Test data from a table that was copied from a spreadsheet: its type and its entities at once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -55,7 +55,7 @@ class PastedDataForm(forms.Form):
         help_text="Copy the cells in your spreadsheet, headings included, and paste them here.",
     )
 
-    def __init__(self, data: Any = None, *, may_add_types: bool) -> None:
+    def __init__(self, data: Mapping[str, object] | None = None, *, may_add_types: bool) -> None:
         super().__init__(data)
         self.may_add_types = may_add_types
         self.fields_read: tuple[Field, ...] = ()

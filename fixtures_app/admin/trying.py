@@ -39,7 +39,7 @@ class ObjectLinesField(forms.CharField):
         area = TextArea({"class": "ew-input ew-mono", "rows": 3, "placeholder": "total = 12"})
         super().__init__(widget=area, **kwargs)
 
-    def clean(self, value: Any) -> dict[str, str]:
+    def clean(self, value: object) -> dict[str, str]:
         try:
             return read_lines(super().clean(value))
         except ValueError as error:
@@ -49,7 +49,9 @@ class ObjectLinesField(forms.CharField):
 class ToolForm(forms.Form):
     """The arguments of a tool, one field each."""
 
-    def __init__(self, tool: WorldTool, schemas: Schemas, rows: list[Row], data: Any) -> None:
+    def __init__(
+        self, tool: WorldTool, schemas: Schemas, rows: list[Row], data: Mapping[str, object] | None
+    ) -> None:
         super().__init__(data, auto_id=f"{tool.name}-%s".replace(".", "-"))
         self.schemas = schemas
         self.types = {row["id"]: row["type"] for row in rows}
@@ -60,7 +62,7 @@ class ToolForm(forms.Form):
             field.required = name in required
             self.fields[name] = field
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned = self.cleaned_data
         kind = cleaned.get("type") or self.types.get(cleaned.get("id", ""), "")
         known = {one.name: one for one in fields_of(self.schemas.get(kind, {}))}

@@ -26,7 +26,7 @@ class ChoiceInput(Select):
     """One of several. A value outside of them is offered as well, so that it stays visible."""
 
     def render(
-        self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None
+        self, name: str, value: Any, attrs: dict[str, object] | None = None, renderer: Any = None
     ) -> SafeString:
         choices = list(self.choices)
         if value and value not in dict(choices):

@@ -47,7 +47,7 @@ class VersionedForm(forms.ModelForm):
         if self.instance.pk:
             self.fields["version"].initial = self.instance.updated_at.isoformat()
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned: dict[str, object] = super().clean() or self.cleaned_data
         if self.instance.pk and (saved_at := self._newer_version()):
             at = moment_text(saved_at)

@@ -83,9 +83,9 @@ class Select(_Styled, forms.Select):
     def render(
         self,
         name: str,
-        value: Any,
-        attrs: dict[str, Any] | None = None,
-        renderer: Any = None,
+        value: object,
+        attrs: dict[str, object] | None = None,
+        renderer: object = None,
     ) -> SafeString:
         chosen = "" if value is None else str(value)
         options = SafeString()

@@ -346,7 +346,7 @@ class PlacesForm(forms.Form):
         label="Message",
     )
 
-    def __init__(self, pasted: AddressForm, data: Any = None) -> None:
+    def __init__(self, pasted: AddressForm, data: Mapping[str, object] | None = None) -> None:
         super().__init__(data)
         self._pasted = pasted
         body = pasted.curl_request.body
@@ -415,7 +415,7 @@ class PlacesForm(forms.Form):
             )
 
 
-def _message_in(sent: Any) -> str:
+def _message_in(sent: object) -> str:
     """Return the message of a command: the text itself, or the last one of chat messages."""
     last = sent[-1]["content"] if isinstance(sent, list) else sent
     return last if isinstance(last, str) else ""

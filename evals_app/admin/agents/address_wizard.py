@@ -69,7 +69,7 @@ class WizardPage:
         return self.form.to_mapping() | (self.places.to_mapping() if self.places else {})
 
     def response(
-        self, request: HttpRequest, template: str, context: dict[str, Any]
+        self, request: HttpRequest, template: str, context: dict[str, object]
     ) -> HttpResponse:
         """Return the page; with status 429 if too much was asked."""
         response = render(request, template, context | {"page": self})

@@ -1,6 +1,6 @@
 """The page of an agent: a model with tools, an external agent, or rules."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -156,14 +156,14 @@ class AgentForm(SpecForm, VersionedForm):
             },
         )
 
-    def _model(self, name: str, sampling: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _model(self, name: str, sampling: dict[str, object]) -> tuple[str, dict[str, object]]:
         if sampling and name and "/" not in name:
             # With settings it is an object, which needs a provider.
             provider = next((p for begin, p in PREFIXES.items() if name.startswith(begin)), "")
             return (f"{provider}/{name}", sampling) if provider else (name, {})
         return name, sampling if name else {}
 
-    def _read(self, written: dict[str, Any]) -> None:
+    def _read(self, written: dict[str, object]) -> None:
         try:
             spec = AgentSpec.model_validate(written)
         except ValidationError as error:
@@ -183,7 +183,7 @@ class AgentForm(SpecForm, VersionedForm):
         fields |= {f"model.{name}": name for name in names_of("model_settings")}
         return field_of(loc, fields)
 
-    def _explain(self, error: ValidationError, written: dict[str, Any]) -> None:
+    def _explain(self, error: ValidationError, written: Mapping[str, object]) -> None:
         own = len(self.cleaned_data["own_tools"])
         for loc, message in explain_errors(error, model=AgentSpec, data=written):
             field, entry = self._field_of(loc), loc[1] if len(loc) > 1 else None
@@ -199,7 +199,7 @@ class AgentForm(SpecForm, VersionedForm):
                 self.add_error(field, message)
 
 
-def _in_order(tools: list[Any], *, before: list[Any]) -> list[Any]:
+def _in_order(tools: Sequence[object], *, before: Sequence[object]) -> list[object]:
     """Keep the order of tools: own ones as in their text, new ones at the end."""
     own = iter([tool for tool in tools if not isinstance(tool, str)])
     chosen = [tool for tool in tools if isinstance(tool, str)]
@@ -209,8 +209,8 @@ def _in_order(tools: list[Any], *, before: list[Any]) -> list[Any]:
 
 
 def _substitute_fields(
-    names: list[str], shown: Mapping[str, Any], left: dict[Any, None]
-) -> list[Any]:
+    names: list[str], shown: Mapping[str, object], left: dict[object, None]
+) -> list[object]:
     """Return the names with each group of fields replaced once by what is shown instead."""
     fields = dict.fromkeys(shown.get(name, name) for name in names)
     taken = [name for name in fields if name in left]
@@ -320,7 +320,10 @@ class AgentAdmin(WithViews, Deleting, Duplicating, Editor):
         return starting_values(request) or super().get_changeform_initial_data(request)
 
     def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        form_url: str = "",
+        extra_context: dict[str, object] | None = None,
     ) -> HttpResponse:
         if asks_first(request) and self.has_add_permission(request):
             return start_page(request, page_context(request, Agent))

@@ -103,7 +103,7 @@ def stored_value(agent: Agent, key: str) -> Any:
     return agent.connection.get(key, usual)
 
 
-def column_of(key: str, words: Mapping[str, str]) -> Callable[[Agent], Any]:
+def column_of(key: str, words: Mapping[str, str]) -> Callable[[Agent], object]:
     """Return a read-only column with the value of an agent for a key."""
 
     def column(agent: Agent) -> Any:
@@ -118,7 +118,7 @@ def column_of(key: str, words: Mapping[str, str]) -> Callable[[Agent], Any]:
     return column
 
 
-def initial_of(agent: Agent) -> dict[str, Any]:
+def initial_of(agent: Agent) -> dict[str, object]:
     """Return the initial values of the fields for a stored agent."""
     whole = agent.connection | {
         "settings": agent.settings,

@@ -187,7 +187,7 @@ class RuleRow(ItemRow):
         return any(self[name].value() not in (None, "", 0) for name in _ADVANCED)
 
 
-def names_for_calls() -> dict[str, Any]:
+def names_for_calls() -> dict[str, object]:
     """Return what tool calls suggest: the arguments of tools of worlds.
 
     The page adds its own tools: they may not be saved yet.

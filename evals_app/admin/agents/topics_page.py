@@ -155,7 +155,7 @@ class ReadinessForm(forms.Form):
         help_text="The last day. After it the page says that it is over.",
     )
 
-    def __init__(self, data: Any = None, **kwargs: Any) -> None:
+    def __init__(self, data: Mapping[str, object] | None = None, **kwargs: Any) -> None:
         super().__init__(data, auto_id="topic_%s", **kwargs)
 
 
@@ -187,7 +187,7 @@ def ask_readiness(request: HttpRequest, pk: int) -> HttpResponse:
 _LAST_WORDS = 10
 
 
-def _said_before(request: HttpRequest, said: TopicReadiness | None) -> dict[str, Any]:
+def _said_before(request: HttpRequest, said: TopicReadiness | None) -> dict[str, object]:
     """Return what the form begins with: what was said last, without a day that is over."""
     if said is None:
         return {"owner": shown_name(person(request))}

@@ -44,7 +44,7 @@ class Deleting(ModelAdmin):
     delete_confirmation_template = "admin/evals_app/bin/confirm.html"
 
     def get_deleted_objects(
-        self, objs: Iterable[Any], request: HttpRequest
+        self, objs: Iterable[object], request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
         """Find out what uses them and which right is missing, without reading all that goes too."""
         users: dict[Model, None] = {}
@@ -76,7 +76,7 @@ class Deleting(ModelAdmin):
         """Leave it to the operation, which also notes it at the suite of a case."""
         return []
 
-    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+    def delete_model(self, request: HttpRequest, obj: object) -> None:
         _delete(request, [obj])
 
     def response_delete(self, request: HttpRequest, obj_display: str, obj_id: int) -> HttpResponse:
@@ -156,7 +156,9 @@ def _delete(request: HttpRequest, rows: Sequence[Any]) -> list[DeletedObject]:
     return [entry for entry in deleted if entry is not None]
 
 
-def _question(page: ModelAdmin, rows: Sequence[Any], *, protected: Sequence[Any]) -> dict[str, Any]:
+def _question(
+    page: ModelAdmin, rows: Sequence[object], *, protected: Sequence[object]
+) -> dict[str, object]:
     """Return what the page that asks says about rows."""
     nouns = str(page.opts.verbose_name_plural)
     is_one = len(rows) == 1
@@ -172,7 +174,7 @@ def _question(page: ModelAdmin, rows: Sequence[Any], *, protected: Sequence[Any]
     }
 
 
-def _with_it(row: Any) -> str:
+def _with_it(row: object) -> str:
     """Return what is deleted with a row, in words."""
     if isinstance(row, Suite):
         return f"Its {plural(row.cases.count(), 'case')} and its checks are deleted, too."

@@ -41,15 +41,15 @@ def kind_choices() -> list[tuple[str, Any]]:
 class KindInput(Select):
     """The kind of a check, and a button that opens the list; without scripts, a plain select."""
 
-    def id_for_label(self, id_: str, index: Any = None) -> str:
+    def id_for_label(self, id_: str, index: object = None) -> str:
         return f"{id_}_pick" if id_ else ""
 
     def render(
         self,
         name: str,
-        value: Any,
+        value: object,
         attrs: dict[str, Any] | None = None,
-        renderer: Any = None,
+        renderer: object = None,
     ) -> SafeString:
         select = super().render(name, value, attrs, renderer)
         button = self.id_for_label((attrs or {}).get("id", ""))

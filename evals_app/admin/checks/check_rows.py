@@ -122,7 +122,7 @@ class DefaultCheckInline(CheckInline):
     )
 
 
-def _with_shown_tags(name: str | tuple[str, ...]) -> Any:
+def _with_shown_tags(name: str | tuple[str, ...]) -> object:
     """Return the name of a field, or of those in one line, to show without inputs."""
     if isinstance(name, tuple):
         return tuple(map(_with_shown_tags, name))
@@ -157,7 +157,7 @@ class ChecksEditor(Editor):
     def show_tags(self, row: Any) -> str:
         return ", ".join(row.tags)
 
-    def checks_context(self, request: HttpRequest) -> dict[str, Any]:
+    def checks_context(self, request: HttpRequest) -> dict[str, object]:
         """Return the blank row, and the kinds to choose from."""
         return {
             "kinds_to_pick": kinds_to_pick(),
@@ -165,7 +165,7 @@ class ChecksEditor(Editor):
             "judges": offered_judges(),
         }
 
-    def suggested_names(self, suite: Suite) -> dict[str, Any]:
+    def suggested_names(self, suite: Suite) -> dict[str, object]:
         """Return the names that inputs suggest."""
         offer = names_offered(suite, most=_MAX_OFFERED)
         suggestions = {list_of(what): names for what, names in offer.names.items()}

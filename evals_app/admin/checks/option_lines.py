@@ -40,7 +40,7 @@ def list_option(
     return json_option(common)
 
 
-def _is_model(annotation: Any) -> bool:
+def _is_model(annotation: object) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
@@ -100,11 +100,11 @@ def _reads_text(model: type[BaseModel]) -> bool:
     return True
 
 
-def _is_of_matchers(annotation: Any) -> bool:
+def _is_of_matchers(annotation: object) -> bool:
     return get_origin(annotation) is dict and get_args(annotation)[1:] == (Matcher,)
 
 
-def mapping_option(annotation: Any, common: dict[str, Any], *, names: str) -> forms.Field:
+def mapping_option(annotation: object, common: dict[str, Any], *, names: str) -> forms.Field:
     """Make the field of a mapping: lines, or JSON."""
     if _is_of_matchers(annotation):
         return MatcherLines(names=names, **common | {"required": False, "help_text": MATCHERS_HELP})
@@ -121,7 +121,7 @@ def json_option(common: dict[str, Any], kind: type | None = None) -> JsonTextFie
     return JsonTextField(kind=kind, **common | {"help_text": help_text}, widget=widget)
 
 
-def without_none(annotation: Any) -> tuple[Any, bool]:
+def without_none(annotation: object) -> tuple[object, bool]:
     """Return an annotation without None, and whether it allows None."""
     if get_origin(annotation) not in (types.UnionType, typing.Union):
         return annotation, False

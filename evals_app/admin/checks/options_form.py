@@ -44,7 +44,11 @@ class SelectWithExamples(Select):
     """A choice with examples below it; check_trying.js has them graded."""
 
     def render(
-        self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None
+        self,
+        name: str,
+        value: object,
+        attrs: Mapping[str, object] | None = None,
+        renderer: object = None,
     ) -> SafeString:
         key = f"{(attrs or {}).get('id', name)}_example"
         select = super().render(name, value, {**(attrs or {}), "aria-describedby": key}, renderer)
@@ -61,7 +65,7 @@ class OwnText(forms.CharField):
 class Prose(OwnText):
     """Required sentences, kept as typed; only spaces count as missing."""
 
-    def to_python(self, value: Any) -> str:
+    def to_python(self, value: object) -> str:
         text = str(super().to_python(value))
         return text if text.strip() else ""
 
@@ -142,7 +146,7 @@ def options_form_class(kind: str) -> type[OptionsForm]:
     )
 
 
-def initial_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def initial_options(kind: str, options: Mapping[str, object]) -> dict[str, object]:
     """Return the stored options by field name."""
     form = options_form_class(kind)
     return {name: value for key, value in options.items() if (name := form.name_of(key))}
@@ -183,23 +187,23 @@ def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field
     return json_option(common)
 
 
-def _input(example: Any = None) -> TextInput:
+def _input(example: object = None) -> TextInput:
     is_short = isinstance(example, str | int | float)
     return TextInput({"placeholder": f"for example {example}"} if is_short else None)
 
 
-def _plain_number(value: Any) -> Any:
+def _plain_number(value: object) -> object:
     """Write a small number without an exponent: 0.000001, not 1e-06."""
     return numberformat.format(value, ".") if isinstance(value, float) else value
 
 
 class _PlainNumberInput(NumberInput):
-    def format_value(self, value: Any) -> str | None:
+    def format_value(self, value: object) -> str | None:
         return super().format_value(_plain_number(value))
 
 
 def _with_default(
-    common: dict[str, Any], write: Callable[[Any], Any] = _plain_number
+    common: dict[str, object], write: Callable[[Any], Any] = _plain_number
 ) -> dict[str, Any]:
     """Add the default to the help text, if there is one."""
     if common["required"] or common["initial"] in (None, ""):
@@ -229,7 +233,7 @@ def _choice(
     if common["initial"] is None:
         choices.insert(0, ("", "Choose…" if common["required"] else "Either"))
 
-    def coerce(chosen: Any) -> Any:
+    def coerce(chosen: object) -> object:
         return by_text[str(chosen)]
 
     widget = SelectWithExamples() if has_examples else Select()

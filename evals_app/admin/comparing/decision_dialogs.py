@@ -1,6 +1,6 @@
 """The dialogs in which people decide: shipped or not, and which cases may fail."""
 
-from typing import Any
+from collections.abc import Mapping
 
 from django import forms
 from django.contrib import messages
@@ -39,14 +39,14 @@ class _ReasonForm(forms.Form):
         label="Reason", max_length=MAX_CHARS, widget=UnfoldAdminTextareaWidget({"rows": 3})
     )
 
-    def __init__(self, data: Any = None) -> None:
+    def __init__(self, data: Mapping[str, object] | None = None) -> None:
         super().__init__(data, auto_id="decide_%s")
 
 
 class ShipForm(_ReasonForm):
     """Why a version is shipped, or is not."""
 
-    def __init__(self, data: Any = None, *, needs_reason: bool) -> None:
+    def __init__(self, data: Mapping[str, object] | None = None, *, needs_reason: bool) -> None:
         super().__init__(data)
         reason = self.fields["reason"]
         reason.required = needs_reason
@@ -66,7 +66,7 @@ class AcceptForm(_ReasonForm):
     )
     field_order = ("cases", "reason", "until")
 
-    def __init__(self, release: SuiteRelease, data: Any = None) -> None:
+    def __init__(self, release: SuiteRelease, data: Mapping[str, object] | None = None) -> None:
         super().__init__(data)
         names = [
             pair.name

@@ -30,15 +30,15 @@ class FilesWidget(forms.Widget):
     template_name = "admin/evals_app/kit/files.html"
     needs_multipart_form = True
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> PostedFiles:
+    def value_from_datadict(self, data: object, files: object, name: str) -> PostedFiles:
         kept = data.getlist(f"{name}-keep") if hasattr(data, "getlist") else []
         added = files.getlist(name) if hasattr(files, "getlist") else []
         return PostedFiles([*kept, *added])
 
-    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+    def value_omitted_from_data(self, data: object, files: object, name: str) -> bool:
         return False
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, None, attrs)
         specs = [_spec(file) for file in value or () if not hasattr(file, "read")]
         context["widget"] |= {
@@ -56,7 +56,7 @@ class FilesField(forms.Field):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"required": False, **kwargs})
 
-    def to_python(self, value: Any) -> list[Any]:
+    def to_python(self, value: Any) -> list[object]:
         files: list[FileSpec] = []
         for file in value or ():
             spec = _store_upload(file) if hasattr(file, "read") else _spec(file)
@@ -74,7 +74,7 @@ class FilesField(forms.Field):
             )
         return [file.model_dump(mode="json") for file in files]
 
-    def bound_data(self, data: Any, initial: Any) -> Any:
+    def bound_data(self, data: Any, initial: object) -> object:
         # Shown again after an error: uploads are already stored.
         try:
             return self.to_python(data)
@@ -115,7 +115,7 @@ def _text(file: FileSpec) -> str:
     return f"{file.sha256 or ''} {file.path}"
 
 
-def _spec(value: Any) -> FileSpec | None:
+def _spec(value: object) -> FileSpec | None:
     """Read a file as stored or as posted, or return None."""
     sha256, space, path = value.partition(" ") if isinstance(value, str) else ("", "", "")
     is_kept = bool(space) and (not sha256 or len(sha256) == len(sha256_of(b"")))
@@ -126,11 +126,11 @@ def _spec(value: Any) -> FileSpec | None:
         return None
 
 
-def _dump_spec(value: Any) -> Any:
+def _dump_spec(value: object) -> object:
     spec = _spec(value)
     return value if spec is None else spec.model_dump(mode="json")
 
 
-def names_of(files: Sequence[Any]) -> list[str]:
+def names_of(files: Sequence[object]) -> list[str]:
     """Return the names of stored files."""
     return [spec.name for file in files if (spec := _spec(file)) is not None]

@@ -124,7 +124,7 @@ def _criterion_digests(grade: GradeResult) -> Iterator[str]:
 
 
 def judgement(
-    grade: GradeResult, known: Agreements, people: Mapping[int, Any] = MappingProxyType({})
+    grade: GradeResult, known: Agreements, people: Mapping[int, object] = MappingProxyType({})
 ) -> Judgement:
     """Read the details of a judged grade, leaving out what has an unknown shape.
 
@@ -152,12 +152,12 @@ def judgement(
     )
 
 
-def quote_line(evidence: Mapping[str, Any]) -> dict[str, Any]:
+def quote_line(evidence: Mapping[str, object]) -> dict[str, object]:
     """Return a quote to show, with its speaker."""
     return {**evidence, "who": _SPEAKERS.get(str(evidence.get("speaker")), "")}
 
 
-def other_details(grade: GradeResult) -> dict[str, Any]:
+def other_details(grade: GradeResult) -> dict[str, object]:
     """Return the details that nothing else on the page shows."""
     if grade.family != "judged":
         return grade.details
@@ -212,7 +212,7 @@ def _vote(vote: Mapping[str, Any]) -> VoteLine:
     return VoteLine(str(vote.get("model") or ""), grade, str(vote.get("critique") or ""))
 
 
-def _items_title(details: Mapping[str, Any]) -> str:
+def _items_title(details: Mapping[str, object]) -> str:
     counts = _count_verdicts(item.get("verdict") for item in _rows(details.get("items")))
     totals = ", ".join(f"{count} {word}" for word, count in counts.most_common())
     voters = _texts(details.get("voters"))

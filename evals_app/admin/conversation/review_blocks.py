@@ -321,7 +321,7 @@ def verdict_of(execution: Execution) -> str:
     return getattr(execution, "reviewed", execution).verdict
 
 
-def people_verdict(execution: Execution) -> dict[str, Any]:
+def people_verdict(execution: Execution) -> dict[str, object]:
     """Return the verdict with the decisions of people, if there is one."""
     row = getattr(execution, "reviewed", None)
     if row is None:

@@ -1,7 +1,7 @@
 """A transcript for the review page: messages, with each grade under what it judges."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -369,12 +369,12 @@ def _entity(row: dict[str, Any]) -> tuple[str, str, str]:
     return row["id"], row["type"], json_text(shown)
 
 
-def _relation(row: dict[str, Any]) -> str:
+def _relation(row: Mapping[str, object]) -> str:
     return f"{row['from']} → {row['type']} → {row['to']}"
 
 
 def _changed_fields(
-    before: dict[str, Any], after: dict[str, Any]
+    before: dict[str, object], after: dict[str, object]
 ) -> tuple[tuple[str, str, str], ...]:
     old, new = _flat(before), _flat(after)
     names = dict.fromkeys([*old, *new])

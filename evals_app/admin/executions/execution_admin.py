@@ -37,7 +37,7 @@ class CaseFilter(admin.SimpleListFilter):
 
     title = parameter_name = column = "case"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> Iterable[tuple[str, str]]:
         chosen = request.GET.get(self.parameter_name)
         return [(chosen, chosen)] if chosen else []
 
@@ -52,7 +52,7 @@ class RunFilter(CaseFilter):
     # By its own key: a number too large for a key finds nothing, but breaks a foreign key.
     column = "run__id"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> Iterable[tuple[str, str]]:
         return [
             (pk, f"Run {pk}") for pk, _ in super().lookups(request, model_admin) if pk.isdecimal()
         ]

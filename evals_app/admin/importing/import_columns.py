@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+
+from django.forms import BoundField
 
 from evals_app.admin.importing.import_forms import ColumnsForm
 from evals_app.formats.table_mapping import ColumnShown, SheetShown, TextsShown
@@ -13,8 +14,8 @@ class ColumnView:
     """A column with its field, and what is said of its texts, each with the field of their kind."""
 
     column: ColumnShown
-    field: Any
-    texts: list[tuple[TextsShown, Any]]
+    field: BoundField | None
+    texts: list[tuple[TextsShown, BoundField | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ def show_sheets(sheets: Iterable[SheetShown], form: ColumnsForm) -> list[SheetVi
     """Return sheets to show. A column or a kind of answers that an earlier one has, has no field."""
     used: set[str] = set()
 
-    def once(field: Any) -> Any:
+    def once(field: BoundField | None) -> BoundField | None:
         if field is None or field.name in used:
             return None
         used.add(field.name)

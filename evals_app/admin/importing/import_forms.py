@@ -213,7 +213,12 @@ class ColumnsForm(forms.Form):
 
     prefix = "columns"
 
-    def __init__(self, offered: OfferedChoices, chosen: TableChoices, data: Any = None) -> None:
+    def __init__(
+        self,
+        offered: OfferedChoices,
+        chosen: TableChoices,
+        data: Mapping[str, object] | None = None,
+    ) -> None:
         super().__init__(data)
         self._offered, self._chosen = offered, chosen
         self._columns = {f"column{n}": column for n, column in enumerate(offered.columns)}
@@ -274,19 +279,19 @@ class ColumnsForm(forms.Form):
     def _sent_of(self, names: Mapping[str, _T]) -> Iterator[tuple[str, _T]]:
         return ((name, item) for name, item in names.items() if self.add_prefix(name) in self.data)
 
-    def column_field(self, header: str) -> Any:
+    def column_field(self, header: str) -> forms.BoundField | None:
         """Return the field of a column; None: there are too many."""
         names = (name for name, column in self._columns.items() if column.header == header)
         return next((self[name] for name in names), None)
 
-    def fields_beside(self, sheets: Iterable[SheetShown]) -> list[Any]:
+    def fields_beside(self, sheets: Iterable[SheetShown]) -> list[forms.BoundField]:
         """Return the fields of columns and of kinds of answers that no sheet has."""
         known = {column.header for sheet in sheets for column in sheet.columns}
         columns = [name for name, item in self._columns.items() if item.header not in known]
         kinds = [name for name, kind in self._kinds.items() if kind in self._offered.beside]
         return [self[name] for name in [*columns, *kinds]]
 
-    def kind_field(self, kind: str) -> Any:
+    def kind_field(self, kind: str) -> forms.BoundField | None:
         """Return the field of a kind of answers; None: there is none."""
         return next((self[name] for name, known in self._kinds.items() if known == kind), None)
 

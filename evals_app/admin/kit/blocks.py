@@ -32,7 +32,7 @@ class BlocksWidget(LinesWidget):
     def id_for_label(self, id_: str) -> str:
         return ""  # there may be no input, and each one has its own label
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, Any]:
         context = super().get_context(name, value, attrs)
         context["widget"] |= {
             "blocks": [self._block(name, line) for line in value or [{}] * self.opens],
@@ -41,7 +41,7 @@ class BlocksWidget(LinesWidget):
         }
         return context
 
-    def _block(self, name: str, block: Line) -> dict[str, Any]:
+    def _block(self, name: str, block: Line) -> dict[str, object]:
         inner_name = f"{name}-{self.inner_key}"
         lines = block.get(self.inner_key) or [{}]
         return {
@@ -51,7 +51,7 @@ class BlocksWidget(LinesWidget):
             "blank": self.lines.inputs(inner_name, {}),
         }
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> TypedLines:
+    def value_from_datadict(self, data: object, files: object, name: str) -> TypedLines:
         insides: list[TypedLines] = []
         for line in self.lines.posted_lines(data, f"{name}-{self.inner_key}"):
             if set(line.values()) == {_BEGINS}:

@@ -1,7 +1,5 @@
 """The cells of lists: a first line and quiet ones below it, and a bar of cases."""
 
-from typing import Any
-
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -17,7 +15,7 @@ def two_lines(first: str, *below: str) -> SafeString:
     return format_html('<div class="ew-two">{}{}</div>', first, quiet)
 
 
-def bar_of_cases(run: Any) -> SafeString | str:
+def bar_of_cases(run: object) -> SafeString | str:
     """Return a bar of how the cases of a run ended, loaded `with_pass_rates`; empty without results."""
     numbers = [getattr(run, column) or 0 for column in CASE_COUNTS]
     if not any(numbers):

@@ -21,7 +21,9 @@ class Choices(forms.CheckboxSelectMultiple):
         self.help_by_value = help_by_value or {}
         self.is_short = is_short
 
-    def get_context(self, name: str, value: object, attrs: dict[str, Any] | None) -> dict[str, Any]:
+    def get_context(
+        self, name: str, value: object, attrs: dict[str, object] | None
+    ) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, value, attrs)
         context["widget"]["is_short"] = self.is_short
         if self.is_short:

@@ -25,7 +25,7 @@ class YamlObject(forms.CharField):
         widget = TextArea({"rows": 6, "class": "ew-input ew-mono"})
         super().__init__(strip=False, widget=widget, **kwargs)
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: object) -> object:
         return write_yaml(value).decode() if isinstance(value, dict) else value
 
     def to_python(self, value: Any) -> Any:
@@ -47,7 +47,7 @@ class YamlObject(forms.CharField):
             raise ValidationError("Write keys with values, for example name: orders.find.")
         return item
 
-    def run_validators(self, value: Any) -> None:
+    def run_validators(self, value: object) -> None:
         pass
 
 
@@ -74,7 +74,7 @@ class ItemRow(ListRow):
                 del self.fields[name]
 
     @classmethod
-    def fields_of(cls, item: Any) -> dict[str, Any]:
+    def fields_of(cls, item: object) -> dict[str, object]:
         return {YAML: item, **(cls.split(item) if cls.expresses(item) else {})}
 
     @classmethod
@@ -88,7 +88,7 @@ class ItemRow(ListRow):
         raise NotImplementedError
 
     @classmethod
-    def expresses(cls, item: Any) -> bool:
+    def expresses(cls, item: object) -> bool:
         """Whether the fields give back exactly this object."""
         try:
             return canonical(cls.join(cls.read_back(cls.split(item)))) == canonical(item)
@@ -124,11 +124,11 @@ class ItemRow(ListRow):
         self.add_error(field, message if field else f"{keys_text(loc)}: {message}")
 
 
-def _through(row: Any, item: Any) -> Any:
+def _through(row: Any, item: Any) -> object:
     """Return an object as a row gives it back."""
     return row.join(row.read_back(row.split(item)))
 
 
-def without_blanks(values: Mapping[str, Any]) -> dict[str, Any]:
+def without_blanks(values: Mapping[str, object]) -> dict[str, object]:
     """Return the mapping without blank values."""
     return {key: value for key, value in values.items() if value not in (None, "", [], {})}

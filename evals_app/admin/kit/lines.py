@@ -58,7 +58,7 @@ class LinesWidget(forms.Widget):
         super().__init__()
         self.columns = columns
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, value, attrs)
         given = context["widget"]["attrs"]
         lines = [self.inputs(name, line) for line in value or [{}]]
@@ -100,10 +100,10 @@ class LinesWidget(forms.Widget):
         typed = [column.key for column in self.columns if column.kind != "select"]
         return any(line[key] for key in typed)
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> TypedLines:
+    def value_from_datadict(self, data: object, files: object, name: str) -> TypedLines:
         return TypedLines(line for line in self.posted_lines(data, name) if self.is_typed(line))
 
-    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+    def value_omitted_from_data(self, data: object, files: object, name: str) -> bool:
         return False
 
 
@@ -241,7 +241,7 @@ class KeyedTexts(LinesField):
         return texts
 
 
-def read_at(place: str, text: str, read: Callable[[str], Any]) -> Any:
+def read_at(place: str, text: str, read: Callable[[str], object]) -> object:
     """Read a text; an error begins with its place."""
     try:
         return read(text)
@@ -276,7 +276,7 @@ class TagsField(forms.CharField):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(required=False, **kwargs)
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: object) -> object:
         return ", ".join(value) if isinstance(value, list) else value
 
     def to_python(self, value: Any) -> Any:
@@ -285,8 +285,8 @@ class TagsField(forms.CharField):
         tags = (tag.strip() for tag in str(super().to_python(value)).split(","))
         return list(dict.fromkeys(tag for tag in tags if tag))
 
-    def run_validators(self, value: Any) -> None:
+    def run_validators(self, value: object) -> None:
         pass
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
+    def has_changed(self, initial: object, data: object) -> bool:
         return bool(self.to_python(initial or "") != self.to_python(data or ""))

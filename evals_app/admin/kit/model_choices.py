@@ -51,7 +51,7 @@ class ModelInput(UnfoldAdminTextInputWidget):
 
     template_name = "admin/evals_app/kit/model_input.html"
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, value, attrs)
         context["widget"]["offered"] = self.suggestions()
         return context

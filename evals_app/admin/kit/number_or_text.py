@@ -15,14 +15,14 @@ class _AsTyped(str):
 class _TypedField(forms.CharField):
     """Distinguishes typed from stored values."""
 
-    def bound_data(self, data: object, initial: object) -> Any:
+    def bound_data(self, data: object, initial: object) -> object:
         return _AsTyped(data) if isinstance(data, str) else data
 
 
 class NumberOrText(_TypedField):
     """A number if it reads as one, else a text; digits in quotes are a text."""
 
-    def prepare_value(self, value: object) -> Any:
+    def prepare_value(self, value: object) -> object:
         if value is None or isinstance(value, _AsTyped):
             return value
         is_plain = isinstance(value, str) and self.to_python(value) == value

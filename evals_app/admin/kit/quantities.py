@@ -19,7 +19,7 @@ class UsdInput(forms.DecimalField):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(min_value=0, max_digits=DIGITS, decimal_places=PLACES, **kwargs)
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: object) -> object:
         return f"{value.normalize():f}" if isinstance(value, Decimal) else value
 
 

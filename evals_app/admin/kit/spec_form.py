@@ -41,7 +41,7 @@ class SpecForm(forms.ModelForm):
             self.clean_whole(cleaned)
         return cleaned
 
-    def clean_whole(self, cleaned: dict[str, Any]) -> None:
+    def clean_whole(self, cleaned: dict[str, object]) -> None:
         """Validate the row as a whole, once each of these fields is valid."""
         self.read(self.mapping.to_mapping(self.instance, cleaned))
 
@@ -63,7 +63,7 @@ class SpecForm(forms.ModelForm):
 
 
 def explain_errors(
-    error: ValidationError, *, model: type[BaseModel], data: Any
+    error: ValidationError, *, model: type[BaseModel], data: object
 ) -> list[tuple[Loc, str]]:
     """Return the place and message of every error of a spec."""
     errors: list[tuple[Loc, str]] = []

@@ -90,18 +90,18 @@ class MatcherField(LinesField):
         super().__init__(columns, **kwargs)
         self.widget = _OneMatcher(columns)
 
-    def prepare_value(self, value: Any) -> TypedLines:
+    def prepare_value(self, value: object) -> TypedLines:
         if value is UNSAID:
             return TypedLines()
         return value if isinstance(value, TypedLines) else TypedLines(self.to_lines(value))
 
-    def to_lines(self, value: Any) -> Iterable[Line]:
+    def to_lines(self, value: object) -> Iterable[Line]:
         return [write_matcher(value)]
 
     def read(self, lines: TypedLines) -> Any:
         return read_matcher(None, lines[0]) if lines else UNSAID
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
+    def has_changed(self, initial: object, data: object) -> bool:
         # As texts, because 1 == True.
         try:
             value = self.to_python(data)
@@ -111,14 +111,14 @@ class MatcherField(LinesField):
         return canonical(before) != canonical(after)
 
 
-def write_matcher(matcher: Any) -> Line:
+def write_matcher(matcher: object) -> Line:
     """Write a matcher as a comparison, a kind and a value; what has none of its own as JSON."""
     must, operand = _taken_apart(matcher)
     kind, text = ("text", "") if must in _WITHOUT_VALUE else _write_operand(must, operand)
     return {"must": must, "kind": kind, "value": text}
 
 
-def _taken_apart(matcher: Any) -> tuple[str, Any]:
+def _taken_apart(matcher: object) -> tuple[str, object]:
     if isinstance(matcher, dict) and len(matcher) == 1:
         ((key, operand),) = matcher.items()
         if key == "present" and isinstance(operand, bool):
@@ -128,7 +128,7 @@ def _taken_apart(matcher: Any) -> tuple[str, Any]:
     return "equals", matcher
 
 
-def _write_operand(must: str, operand: Any) -> tuple[str, str]:
+def _write_operand(must: str, operand: object) -> tuple[str, str]:
     if must == "regex" and isinstance(operand, str):
         return "text", operand
     if must == "any_of" and isinstance(operand, list):
@@ -140,7 +140,7 @@ def _write_operand(must: str, operand: Any) -> tuple[str, str]:
     return write_value(operand)
 
 
-def read_matcher(number: int | None, line: Line) -> Any:
+def read_matcher(number: int | None, line: Line) -> object:
     """Read the matcher of a line.
 
     Raises:
@@ -158,7 +158,7 @@ def read_matcher(number: int | None, line: Line) -> Any:
     return value if must == "equals" else {must: value}
 
 
-def _read(number: int | None, line: Line) -> Any:
+def _read(number: int | None, line: Line) -> object:
     where = f"Line {number}" if number else ""
     if needs_text(line["kind"]) and not line["value"].strip():
         problem = (

@@ -4,7 +4,6 @@ The kind distinguishes the number 14 from the text 14; only lists and objects ne
 """
 
 import json
-from typing import Any
 
 from django.core.exceptions import ValidationError
 
@@ -41,7 +40,7 @@ def read_number(text: str) -> int | float:
     return number
 
 
-def read_value(kind: str, text: str) -> Any:
+def read_value(kind: str, text: str) -> object:
     """Read a value of a kind; texts lose surrounding spaces.
 
     Raises:

@@ -23,7 +23,9 @@ class ZoneInput(UnfoldAdminTextInputWidget):
 
     template_name = "admin/evals_app/people/zone_input.html"
 
-    def get_context(self, name: str, value: object, attrs: dict[str, Any] | None) -> dict[str, Any]:
+    def get_context(
+        self, name: str, value: object, attrs: dict[str, object] | None
+    ) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, value, attrs)
         context["widget"]["offered"] = time_zones()
         return context

@@ -1,6 +1,6 @@
 """Views of lists: a search and filters that a person keeps under a name, as chips above the list."""
 
-from typing import Any
+from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode
 
 from django import forms
@@ -27,7 +27,7 @@ class WithViews(ModelAdmin):
     list_before_template = "admin/evals_app/people/views.html"
 
     def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+        self, request: HttpRequest, extra_context: Mapping[str, object] | None = None
     ) -> HttpResponse:
         query = _query_of(request.GET.urlencode())
         views = list(_views_of(request, self.opts.label_lower))

@@ -26,7 +26,7 @@ class TokenForm(forms.ModelForm):
             "expires_at": "Leave blank for a token that does not expire.",
         }
 
-    def clean_expires_at(self) -> Any:
+    def clean_expires_at(self) -> object:
         expires_at = self.cleaned_data["expires_at"]
         if expires_at and "expires_at" in self.changed_data and expires_at <= timezone.now():
             raise forms.ValidationError("This time is in the past.")
@@ -65,7 +65,7 @@ class ApiTokenAdmin(ModelAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"user": request.user.pk, **super().get_changeform_initial_data(request)}
 
-    def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature
+    def save_model(self, request: HttpRequest, obj: ApiToken, form: object, change: bool) -> None:  # noqa: FBT001 - Django's signature
         if change:
             super().save_model(request, obj, form, change)
             return

@@ -159,13 +159,16 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         return super().changelist_view(request, {"title": "People", **(extra_context or {})})
 
     def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        form_url: str = "",
+        extra_context: dict[str, object] | None = None,
     ) -> HttpResponse:
         texts = {"title": "Invite a colleague", "show_save_and_continue": False}
         return super().add_view(request, form_url, texts | (extra_context or {}))
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+        self, request: HttpRequest, context: dict[str, object], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         context["show_save_and_add_another"] = False  # each invitation has a link to copy
         return super().render_change_form(request, context, *args, **kwargs)

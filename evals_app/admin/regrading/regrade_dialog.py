@@ -1,6 +1,6 @@
 """Grading the conversations of a run again: the dialog, its price, and the start."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -65,7 +65,12 @@ class RegradeForm(forms.Form):
     )
 
     def __init__(
-        self, run: Run, *, execution: Execution | None = None, case: str = "", data: Any = None
+        self,
+        run: Run,
+        *,
+        execution: Execution | None = None,
+        case: str = "",
+        data: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(data, auto_id="regrade_%s")
         self.run, self.execution = run, execution
@@ -248,7 +253,7 @@ def last_to_try(case: Case) -> Max:
     return Max("run", filter=whole & Q(run__suite=case.suite_id, status="finished"))
 
 
-def try_context(request: HttpRequest, run_id: int | None, *, case: Case) -> dict[str, Any]:
+def try_context(request: HttpRequest, run_id: int | None, *, case: Case) -> dict[str, object]:
     """Return the button that tries the checks of a case on its conversations in a run."""
     if run_id is None or not may_run(request):
         return {}

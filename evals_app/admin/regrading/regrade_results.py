@@ -96,12 +96,12 @@ def _in_short(counts: Mapping[tuple[str, str], int], *, total: int) -> str:
     return f"{changed} of {total:,} changed: {', '.join(parts)}."
 
 
-def execution_context(execution: Execution) -> dict[str, Any]:
+def execution_context(execution: Execution) -> dict[str, object]:
     """Return whose conversation an execution has, and which runs grade it again."""
     return {"graded_before": _graded_before(execution), "graded_again": _graded_again(execution)}
 
 
-def _graded_before(execution: Execution) -> dict[str, Any] | None:
+def _graded_before(execution: Execution) -> dict[str, object] | None:
     before = execution.source
     if before is None:
         return None
@@ -117,7 +117,7 @@ def _graded_before(execution: Execution) -> dict[str, Any] | None:
     }
 
 
-def _graded_again(execution: Execution) -> Sequence[dict[str, Any]]:
+def _graded_again(execution: Execution) -> Sequence[dict[str, object]]:
     """Return the runs that grade the conversation again, and how often it passed in them."""
     if execution.source_id is not None:
         return []  # what they grade is the conversation of its source

@@ -1,6 +1,6 @@
 """Runs in the admin: the list, and the page of one run."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -75,7 +75,7 @@ class RunAdmin(WithViews, ReadOnly):
         return RunList
 
     def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+        self, request: HttpRequest, extra_context: Mapping[str, object] | None = None
     ) -> HttpResponse:
         page = super().changelist_view(request, extra_context)
         if request.headers.get("HX-Trigger") == "live-rows" and isinstance(page, TemplateResponse):

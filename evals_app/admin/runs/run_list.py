@@ -60,7 +60,7 @@ def _add_headings(runs: Sequence[Any]) -> None:
         shown = run.day
 
 
-def _children(run: Any, below: Mapping[int, Sequence[Any]]) -> Iterator[Any]:
+def _children(run: Any, below: Mapping[int, Sequence[Any]]) -> Iterator[object]:
     children = below.get(run.pk, ())
     run.children = len(children)
     for child in children:
@@ -69,7 +69,7 @@ def _children(run: Any, below: Mapping[int, Sequence[Any]]) -> Iterator[Any]:
 
 
 @display(description="Run")
-def run_cell(run: Any) -> SafeString:
+def run_cell(run: Run) -> SafeString:
     """Return the suite of a run, and below it its number, what it covered, and who was tested."""
     if hasattr(run, "is_child"):
         return two_lines(capfirst(run.covers), f"Run {run.pk}")
@@ -118,7 +118,7 @@ def started_cell(run: Any) -> SafeString:
 
 
 @display(description="Belongs to it")
-def belonging_cell(run: Any) -> SafeString:
+def belonging_cell(run: Run) -> SafeString:
     """Return links to the runs that belong to a run and that the list does not show below it."""
     links = []
     if run.group:

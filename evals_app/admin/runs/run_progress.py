@@ -158,7 +158,7 @@ def _what(problem: Stuck) -> str:
 
 def _running(
     run: Run, leases: Mapping[UUID, Lease], *, now: datetime, has_workers: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the running executions, the oldest first."""
     running = running_rows().filter(run=run)
     rows = list(

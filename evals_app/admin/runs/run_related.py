@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -34,7 +33,7 @@ class RunRelation:
     links: Sequence[RelatedLink]
 
 
-def relations_of(request: HttpRequest, run: Run) -> dict[str, Any]:
+def relations_of(request: HttpRequest, run: Run) -> dict[str, object]:
     """Return what belongs to a run, and how much followed, in short."""
     reruns, regrades = runs_made_from(run)
     settlements = settlements_of(run)

@@ -172,7 +172,7 @@ def _gates_in_short(gates: Sequence[GateLine]) -> str:
 
 
 def gate_line(
-    gate: Mapping[str, Any], *, scale: str, reviewed: Mapping[str, Any] | None = None
+    gate: Mapping[str, Any], *, scale: str, reviewed: Mapping[str, object] | None = None
 ) -> GateLine:
     """Write a gate as a sentence; `reviewed` is the same with the decisions of people."""
     _, actual = gate_texts(gate, scale=scale)

@@ -1,6 +1,6 @@
 """Runs that stop early: what they spent, why they stopped, and how to resume them."""
 
-from typing import Any
+from collections.abc import Mapping
 
 from django import forms
 
@@ -96,7 +96,7 @@ class ResumeForm(forms.Form):
 
     max_cost_usd = CeilingField()
 
-    def __init__(self, run: Run, data: Any = None) -> None:
+    def __init__(self, run: Run, data: Mapping[str, object] | None = None) -> None:
         super().__init__(data, auto_id="resume_%s")
         field = self.fields["max_cost_usd"]
         so_far = f"For the whole run, which has spent {usd_text(run.spent_usd)} so far."

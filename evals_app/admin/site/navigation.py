@@ -80,7 +80,7 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
 
 def _items(
     request: HttpRequest, entries: Entries, here: type[Model] | None
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     return [
         {"title": title, "icon": icon, "link": list_url(model), "active": model is here}
         for model, icon, title in entries

@@ -22,7 +22,9 @@ class RerunForm(forms.Form):
     version = forms.ChoiceField(label="Version", required=False, widget=forms.RadioSelect)
     cases = forms.MultipleChoiceField(label="Cases", required=False, widget=Choices())
 
-    def __init__(self, run: Run, *, only: Only, case: str = "", data: Any = None) -> None:
+    def __init__(
+        self, run: Run, *, only: Only, case: str = "", data: Mapping[str, object] | None = None
+    ) -> None:
         super().__init__(data, auto_id="rerun_%s")
         self.run, self.only, self.case = run, only, case
         rows = cases_to_rerun(run, only=only).order_by("position").values_list("case", flat=True)

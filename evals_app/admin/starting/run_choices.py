@@ -51,14 +51,16 @@ class ModelsWidget(UnfoldAdminTextInputWidget):
 
     template_name = "admin/evals_app/kit/models_input.html"
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+    def get_context(
+        self, name: str, value: object, attrs: dict[str, object] | None
+    ) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, "", attrs)
         given = [text.strip() for text in str(value or "").split(",") if text.strip()]
         inputs = [*given, *[""] * _MODELS][: max(_MODELS, len(given))]
         context["widget"] |= {"inputs": inputs, "offered": known_models()}
         return context
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> str:
+    def value_from_datadict(self, data: Any, files: object, name: str) -> str:
         values = data.getlist(name) if hasattr(data, "getlist") else [data.get(name) or ""]
         return ",".join(values)
 

@@ -52,12 +52,12 @@ class RunForm(BaseDialogForm, SuiteRunChoices):
 
     def get_before_template_context(
         self, request: HttpRequest, object_id: int | str | None = None
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         return {"size_url": reverse("admin:evals_app_suite_run_size", args=[object_id])}
 
     def get_after_template_context(
         self, request: HttpRequest, object_id: int | str | None = None
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         return {"form": self}
 
 

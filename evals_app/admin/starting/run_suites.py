@@ -132,7 +132,7 @@ def run_size(request: HttpRequest, pk: int) -> HttpResponse:
     return size_answer(request, [get_object_or_404(Suite, pk=pk)], form)
 
 
-def _requested_choices(request: HttpRequest) -> dict[str, Any]:
+def _requested_choices(request: HttpRequest) -> dict[str, object]:
     """Return the choices in an address: suites by key, or all, tags, and the table to join."""
     given = request.GET
     every = Suite.objects.current().values_list("pk", flat=True)

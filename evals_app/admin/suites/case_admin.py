@@ -1,6 +1,6 @@
 """The case editor: its page, starting a case from a template, and running one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +101,7 @@ class CaseAdmin(WithViews, Deleting, Duplicating, ChecksEditor):
         request: HttpRequest,
         object_id: str | None = None,
         form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
+        extra_context: Mapping[str, object] | None = None,
     ) -> HttpResponse:
         too_many = request.FILES and refused_upload(request, self.admin_site.each_context(request))
         if too_many:
@@ -143,7 +143,7 @@ class CaseAdmin(WithViews, Deleting, Duplicating, ChecksEditor):
         self,
         request: HttpRequest,
         form: Any,
-        formsets: list[Any],
+        formsets: list[object],
         change: bool,  # noqa: FBT001 - Django's signature
     ) -> None:
         super().save_related(request, form, formsets, change)

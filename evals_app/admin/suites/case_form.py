@@ -112,6 +112,6 @@ class CaseForm(SpecForm, VersionedForm):
         if problem and not self.has_error("max_time_ms"):
             self.add_error("max_time_ms", problem)
 
-    def clean_whole(self, cleaned: dict[str, Any]) -> None:
+    def clean_whole(self, cleaned: dict[str, object]) -> None:
         written = CASE.to_mapping(self.instance, cleaned)
         self.read(written | {"turns": [{"user": "Rows are validated separately."}]})

@@ -86,10 +86,10 @@ class TurnForm(SpecForm, RowForm):
         # Only files can set an empty list; the form keeps it.
         return passages or ([] if self.initial.get("retrieval_context") == [] else None)
 
-    def clean_config(self) -> dict[str, Any]:
+    def clean_config(self) -> dict[str, object]:
         return self.cleaned_data["config"] or {}
 
-    def clean_whole(self, cleaned: dict[str, Any]) -> None:
+    def clean_whole(self, cleaned: dict[str, object]) -> None:
         self.read({"user": "Validated by the form.", **{name: cleaned[name] for name in _MORE}})
 
     def clean_user(self) -> str:

@@ -118,7 +118,7 @@ def _cases_to_change(edit: BulkEdit, cases: Sequence[Case]) -> list[Case]:
     return same
 
 
-def _values(case: Case, fields: Sequence[str]) -> list[Any]:
+def _values(case: Case, fields: Sequence[str]) -> list[object]:
     return [getattr(case, name) for name in fields]
 
 

@@ -36,7 +36,7 @@ class GateInput(forms.Widget):
         self.usual = usual
         self.number = TextInput({"inputmode": "decimal", "class": style})
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, value, attrs)
         is_on = value not in {None, ""}
         shown = str(value).strip() if is_on else self.usual
@@ -48,7 +48,7 @@ class GateInput(forms.Widget):
         }
         return context
 
-    def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> Any:
+    def value_from_datadict(self, data: Mapping[str, object], files: object, name: str) -> object:
         if f"{name}{ON}" not in data:
             return ""
         return data.get(name) or " "  # no number: an error, which still shows the tick

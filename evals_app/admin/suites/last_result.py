@@ -1,6 +1,6 @@
 """What the newest result of a case says: at the name of the case, and at each check that failed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -107,5 +107,5 @@ def _read(case: Case, rows: list[dict[str, Any]]) -> LastResult:
 _GRAVEST = [Verdict.FAILED, Verdict.ERRORED, Verdict.MEASURED, Verdict.PASSED]
 
 
-def _address(row: dict[str, Any]) -> str:
+def _address(row: Mapping[str, object]) -> str:
     return reverse("admin:evals_app_execution_change", args=[row["pk"]])

@@ -1,6 +1,6 @@
 """Suites in the admin: the list, the settings and default checks, and the way to run one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.contrib import admin, messages
@@ -55,7 +55,7 @@ def _exports(
 ) -> Callable[..., HttpResponse]:
     """Make a menu entry that downloads a suite: with all it needs, or its file alone."""
 
-    def export(self: Any, request: HttpRequest, object_id: str) -> HttpResponse:  # noqa: ARG001 - a method
+    def export(self: object, request: HttpRequest, object_id: str) -> HttpResponse:  # noqa: ARG001 - a method
         slug = get_object_or_404(Suite, pk=object_id).slug
         return send(
             request,
@@ -183,7 +183,7 @@ class SuiteAdmin(WithViews, Archiving, Deleting, Duplicating, ChecksEditor):
         self,
         request: HttpRequest,
         form: Any,
-        formsets: list[Any],
+        formsets: Sequence[object],
         change: bool,  # noqa: FBT001 - Django's signature
     ) -> None:
         super().save_related(request, form, formsets, change)

@@ -71,7 +71,7 @@ class Tab:
 # Common to all parts
 
 
-def suite_head(request: HttpRequest, suite: Any, *, tab: str) -> dict[str, object]:
+def suite_head(request: HttpRequest, suite: Suite, *, tab: str) -> dict[str, object]:
     """Return the context above every part: the verdict of the suite, its buttons, the other parts."""
     buttons, menu = _buttons(request, suite)
     return {
@@ -90,7 +90,7 @@ def suite_head(request: HttpRequest, suite: Any, *, tab: str) -> dict[str, objec
 
 def _buttons(
     request: HttpRequest, suite: Suite
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     pages: Any = admin.site.get_model_admin(Suite)  # of Unfold, which knows its buttons
     allowed = pages.get_actions_detail(request, suite.pk)
     shown = pages._get_actions_navigation(pages.actions_detail, allowed, str(suite.pk))  # noqa: SLF001 - Unfold has no other way
@@ -331,7 +331,7 @@ def with_schedules(suites: QuerySet[Suite]) -> QuerySet[Any]:
     return suites.annotate(is_scheduled=Exists(rows))
 
 
-def _schedules_of(request: HttpRequest, suite: Any) -> dict[str, Any]:
+def _schedules_of(request: HttpRequest, suite: Any) -> dict[str, object]:
     """Return the schedules of a suite, and where to add one, for people who may see and write them."""
     pages = admin.site.get_model_admin(Schedule)
     sees = pages.has_view_permission(request) and suite.is_scheduled
@@ -375,7 +375,9 @@ def _top_rows(rows: Sequence[Any]) -> list[Any]:
     return [run for run in rows if _parent(run) not in shown]
 
 
-def _run_lines(rows: Sequence[Any], suite: Any, trend: SuiteTrend | None) -> list[dict[str, Any]]:
+def _run_lines(
+    rows: Sequence[Any], suite: object, trend: SuiteTrend | None
+) -> list[dict[str, Any]]:
     """Return the runs, the newest first, each followed by those that belong to it."""
     top = _top_rows(rows)[:LAST_RUNS]
     below: dict[int, list[Any]] = {}
@@ -392,7 +394,7 @@ def _run_lines(rows: Sequence[Any], suite: Any, trend: SuiteTrend | None) -> lis
     ]
 
 
-def _run_line(run: Any, suite: Any, trend: SuiteTrend | None) -> dict[str, Any]:
+def _run_line(run: Any, suite: Any, trend: SuiteTrend | None) -> dict[str, object]:
     compare = reverse("admin:evals_app_run_compare")
     base = suite.baseline_id or suite.verdict_run_id
     is_comparable = base not in {None, run.pk} and run.verdict

@@ -94,10 +94,10 @@ class Functions:
         return self._finish(result)
 
 
-def _new_loop() -> Callable[[Awaitable[object]], Any]:
+def _new_loop() -> Callable[[Awaitable[object]], object]:
     import asyncio  # noqa: PLC0415 - most callables need none of it
 
-    async def wait_for(awaitable: Awaitable[object]) -> Any:
+    async def wait_for(awaitable: Awaitable[object]) -> object:
         return await awaitable
 
     runner = asyncio.Runner()

@@ -115,7 +115,7 @@ def share_of(score: float) -> float | None:
     return kept if abs(kept - score) <= _ROUNDING else None
 
 
-def _plain(value: Any) -> bool | float | None:
+def _plain(value: object) -> bool | float | None:
     """Return a number or a bool as Python's own; None for anything else."""
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
         value = value.item()
@@ -127,7 +127,7 @@ def _plain(value: Any) -> bool | float | None:
         return math.inf
 
 
-def _json_object(details: object) -> dict[str, Any]:
+def _json_object(details: object) -> dict[str, object]:
     if details is None:
         return {}
     if not isinstance(details, Mapping):

@@ -1,6 +1,6 @@
 """The grader that compares two values, each written as in a cell of a spreadsheet."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -136,7 +136,7 @@ class _Reading:
             raise _UnknownValueError(message, place)
         return {tool: list(calls)}
 
-    def _document(self, place: Place, text: str) -> Any:
+    def _document(self, place: Place, text: str) -> object:
         if place.root not in self.known:
             try:
                 document = read_reply(text)
@@ -165,7 +165,7 @@ class _Reading:
         return list(chain.from_iterable(inner)) if None in rest else inner
 
 
-def _apply(name: str, table: Any, *values: Any) -> Any:
+def _apply(name: str, table: Any, *values: Any) -> object:
     """Return what a function, sign or comparison gives.
 
     Raises:
@@ -180,7 +180,7 @@ def _apply(name: str, table: Any, *values: Any) -> Any:
     return table[kinds][1](*values)
 
 
-def _with_values(nodes: tuple[ExpressionNode, ...], values: list[Any]) -> str:
+def _with_values(nodes: tuple[ExpressionNode, ...], values: Sequence[object]) -> str:
     shown = [
         f"{node.written} is {value_text(value)}"
         for node, value in zip(nodes, values, strict=True)

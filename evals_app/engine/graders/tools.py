@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import (
     Field,
@@ -259,7 +259,7 @@ class ExpectedCall(Spec):
         return {"name": data} if isinstance(data, str) else data
 
     @model_serializer(mode="wrap")
-    def _to_name(self, handler: SerializerFunctionWrapHandler) -> Any:
+    def _to_name(self, handler: SerializerFunctionWrapHandler) -> object:
         dumped: JsonObject = handler(self)
         if self.args_match == "subset":
             dumped.pop("args_match", None)

@@ -65,14 +65,14 @@ def fields_of(spec: type[BaseModel]) -> Mapping[str, FieldInfo]:
     return fields
 
 
-def _money(value: Any) -> Any:
+def _money(value: object) -> object:
     # repr: the shortest text of a float is what was written, so 0.1 is ten cents.
     if isinstance(value, float):
         return Decimal(repr(value))
     return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _date(value: Any) -> Any:
+def _date(value: object) -> object:
     if isinstance(value, str):
         try:
             return date.fromisoformat(value)
@@ -170,7 +170,7 @@ class ModelSpec(Spec):
         return f"{self.provider}/{self.name}"
 
 
-def _model(value: Any) -> Any:
+def _model(value: object) -> object:
     if not isinstance(value, str):
         return value
     provider, slash, name = value.partition("/")
@@ -183,7 +183,7 @@ def _model(value: Any) -> Any:
     return {"provider": provider, "name": name}
 
 
-def _model_text(model: ModelSpec) -> Any:
+def _model_text(model: ModelSpec) -> object:
     settings = model.model_dump(exclude_none=True)
     return str(model) if settings.keys() == {"provider", "name"} else settings
 
@@ -197,7 +197,7 @@ def _references() -> TypeAdapter[ModelSpec]:
     return TypeAdapter(ModelRef)
 
 
-def read_model(written: Any) -> ModelSpec:
+def read_model(written: object) -> ModelSpec:
     """Return the model that a reference such as `provider/model` names.
 
     Raises:

@@ -186,7 +186,7 @@ class FileSpec(Spec):
         return {"path": data} if isinstance(data, str) else data
 
     @model_serializer(mode="wrap")
-    def _to_path(self, handler: Any) -> Any:
+    def _to_path(self, handler: Any) -> object:
         return handler(self) if self.sha256 else self.path
 
     def known_as(self, sha256: str) -> Self:

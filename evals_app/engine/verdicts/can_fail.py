@@ -303,7 +303,7 @@ def _grade(check: AssertionSpec, case: CaseSpec, turn: int | None, probe: Probe)
     )
 
 
-def _at_once(work: Coroutine[Any, Any, Grade]) -> Grade:
+def _at_once(work: Coroutine[object, object, Grade]) -> Grade:
     """Return the grade of a check that waits for nothing, without an event loop."""
     try:
         work.send(None)

@@ -231,7 +231,7 @@ def with_near_number(wanted: str, grader: object = None) -> str:
     return f"{wanted[: match.start()]}{higher}{wanted[match.end() :]}"
 
 
-def _other_data(schema: Mapping[str, Any]) -> Iterator[Probe]:
+def _other_data(schema: Mapping[str, object]) -> Iterator[Probe]:
     """Return data without content and with other content, of the kind that the schema asks for."""
     stranger = {"unexpected": "value"}
     if schema.get("type") == "array":
@@ -271,7 +271,7 @@ def _calls_of_all(grader: Any, inventory: Inventory) -> Iterator[ToolCall]:
         yield ToolCall(name, args, result=grader.output or "Done.")
 
 
-def _example_of(matcher: Any) -> Any:
+def _example_of(matcher: Any) -> object:
     """Return a value that an argument may have."""
     kind = next(iter(matcher), None) if isinstance(matcher, dict) and matcher else None
     read: dict[str | None, Callable[[Any], Any]] = {

@@ -1,7 +1,5 @@
 """The ADK dialect: `*.evalset.json` and `*.test.json` of Google's Agent Development Kit."""
 
-from typing import Any
-
 from evals_app.formats.dialect import Dialect, rows_under
 
 _SETS = ("eval_cases", "evalCases")
@@ -9,7 +7,7 @@ _OF_CASES = {"eval_id", "evalId", "conversation", "conversation_scenario", "conv
 _USES = ("expected_tool_use", "expectedToolUse")
 
 
-def _is_certain(path: str, data: Any) -> bool:
+def _is_certain(path: str, data: object) -> bool:
     """Whether it is a set of cases, or a list of turns as it was before."""
     if isinstance(data, dict):
         return any(_OF_CASES & row.keys() for key in _SETS for row in rows_under(data, key))
@@ -21,11 +19,11 @@ def _is_certain(path: str, data: Any) -> bool:
     )
 
 
-def _mappings(data: Any) -> list[dict[str, Any]]:
+def _mappings(data: object) -> list[dict[str, object]]:
     return [row for row in data[:10] if isinstance(row, dict)] if isinstance(data, list) else []
 
 
-def _are_uses(value: Any) -> bool:
+def _are_uses(value: object) -> bool:
     return isinstance(value, list) and all(
         isinstance(use, dict) and {"tool_name", "toolName"} & use.keys() for use in value
     )

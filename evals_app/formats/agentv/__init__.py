@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Any
 
 from evals_app.formats.dialect import Dialect, rows_under
 
@@ -12,7 +11,7 @@ _OF_FILES = {"assertions", "assert", "execution", "target", "workspace"}
 _NOT_THEIRS = {"providers", "targets", "defaultTest", "redteam"}
 
 
-def _is_test(row: Mapping[str, Any], file: Mapping[str, Any]) -> bool:
+def _is_test(row: Mapping[str, object], file: Mapping[str, object]) -> bool:
     variables = row.get("vars")
     asks = "input" in row or (isinstance(variables, dict) and "input" in variables)
     says = bool((_ACHIEVED | {"execution"}) & row.keys() or _OF_FILES & file.keys())

@@ -136,7 +136,7 @@ def _places_of(spot: Spot) -> list[Spot]:
     return [spot.at(key) for key in _KEYS] + [spot.at("execution", key) for key in _KEYS]
 
 
-def _first(*values: Any) -> Any:
+def _first(*values: Any) -> object:
     return next((value for value in values if value is not None), None)
 
 
@@ -151,7 +151,7 @@ def _messages(spot: Spot, written: Any, files: list[str]) -> list[Json]:
     return [{**item, "content": _content(spot, item.get("content"), files)} for item in written]
 
 
-def _content(spot: Spot, content: Any, files: list[str]) -> str:
+def _content(spot: Spot, content: object, files: list[str]) -> str:
     if not isinstance(content, list):
         return text_of(content)
     texts = []
@@ -176,7 +176,7 @@ def _answer(expected: Any) -> str:
     return answer or ""
 
 
-def _plain(content: Any) -> str:
+def _plain(content: object) -> str:
     if isinstance(content, list) and all(isinstance(part, dict) for part in content):
         return "\n\n".join(
             text_of(part.get("value")) for part in content if part.get("type") != "file"

@@ -1,7 +1,6 @@
 """The DeepEval dialect: goldens, of one turn or of conversations, as JSON and as tables."""
 
 from collections.abc import Collection
-from typing import Any
 
 from evals_app.formats.dialect import Dialect, rows_under
 from evals_app.formats.foreign.words import plain
@@ -27,7 +26,7 @@ def are_goldens(keys: Collection[str]) -> bool:
     return bool(of_golden or ("scenario" in words and _OF_SCENARIOS & words))
 
 
-def results_in(data: Any) -> bool:
+def results_in(data: object) -> bool:
     """Whether data is a saved test run."""
     run = data.get("testRunData", data) if isinstance(data, dict) else None
     return isinstance(run, dict) and any(
@@ -37,7 +36,7 @@ def results_in(data: Any) -> bool:
     )
 
 
-def _is_certain(path: str, data: Any) -> bool:
+def _is_certain(path: str, data: object) -> bool:
     if is_spreadsheet(path):
         sheets = data.values() if isinstance(data, dict) else ()
         return any(are_goldens(row) for rows in sheets for row in rows[:1])

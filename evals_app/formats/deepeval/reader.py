@@ -171,7 +171,7 @@ def _read(root: Spot) -> Iterator[Draft]:
     yield from suite_drafts("deepeval", root, reading.around.file_name(root.document), cases)
 
 
-def _unpack_rows(data: Any) -> Any:
+def _unpack_rows(data: object) -> object:
     """Read lists and mappings that are written as text; a list of passages may have bars."""
     if isinstance(data, list):
         return [_unpack_rows(row) if isinstance(row, dict) else row for row in data]

@@ -61,7 +61,7 @@ def with_distinct_names(cases: Sequence[Placed], names: Sequence[str]) -> list[P
     ]
 
 
-def _without_places(part: Any, loc: Loc, places: SourcePlaces) -> Any:
+def _without_places(part: object, loc: Loc, places: SourcePlaces) -> object:
     if isinstance(part, Placed):
         places.note(loc, part.spot.document, part.spot.loc)
         part = part.part

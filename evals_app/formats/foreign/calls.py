@@ -1,7 +1,6 @@
 """Tool calls that other systems expect, as checks of ours."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from evals_app.engine.basics.matchers import MATCHER_KEYS
 from evals_app.formats.foreign.spots import Spot
@@ -13,7 +12,7 @@ _MATCHER = (
 )
 
 
-def expected_call(name: str, args: Mapping[str, Any] | None, *, args_at: Spot) -> Json | str:
+def expected_call(name: str, args: Mapping[str, object] | None, *, args_at: Spot) -> Json | str:
     """Return a call with exactly these arguments; None means any."""
     if args is None:
         return name
@@ -21,7 +20,7 @@ def expected_call(name: str, args: Mapping[str, Any] | None, *, args_at: Spot) -
     return {"name": name, "args": dict(args), "args_match": "exact"}
 
 
-def say_matchers(args: Mapping[str, Any], args_at: Spot) -> None:
+def say_matchers(args: Mapping[str, object], args_at: Spot) -> None:
     """Warn of mappings in arguments that would be matchers here."""
     for key, value in args.items():
         _say_matchers(args_at.at(key), value)

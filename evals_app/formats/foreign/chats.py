@@ -91,7 +91,7 @@ def _is_pair(item: Json) -> bool:
     return item.keys() <= _OF_PAIRS
 
 
-def _messages(written: Sequence[Any]) -> list[Json]:
+def _messages(written: Sequence[object]) -> list[Json]:
     """Return messages, each with its role and what it says."""
     items = (item for item in written if isinstance(item, dict))
     return [message for item in items for message in _read_message(item) or [_UNKNOWN]]
@@ -124,7 +124,7 @@ def _of_langchain(item: Json) -> Json | None:
     return {"role": role, "content": data["content"], "tool_calls": calls}
 
 
-def read_chat(written: Sequence[Any]) -> Chat | None:
+def read_chat(written: Sequence[object]) -> Chat | None:
     """Read a list of messages (see `is_chat`); None if nothing is asked in it."""
     messages = _messages(written)
     remarks: dict[str, None] = {}
@@ -159,7 +159,7 @@ def read_chat(written: Sequence[Any]) -> Chat | None:
     return Chat("\n\n".join(system), history, final["content"], answer, tuple(remarks), calls)
 
 
-def read_turns(written: Sequence[Any]) -> list[Chat]:
+def read_turns(written: Sequence[object]) -> list[Chat]:
     """Read a list of messages as a conversation: a chat for each user message, without history."""
     turns: list[list[Json]] = []
     before: list[Json] = []
@@ -178,7 +178,7 @@ def _is_user(message: Json) -> bool:
     return message["role"] in _USER
 
 
-def last_answer(written: Sequence[Any]) -> tuple[str | None, list[Json]]:
+def last_answer(written: Sequence[object]) -> tuple[str | None, list[Json]]:
     """Return what the agent said last in a list of messages, and the tool calls after the last question."""
     text: str | None = None
     calls: list[Json] = []

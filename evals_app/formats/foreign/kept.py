@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -23,7 +22,7 @@ def unsaid(draft: Draft) -> frozenset[str]:
     }
 
 
-def with_choices(draft: Draft, chosen: Callable[[str], Mapping[str, Any]]) -> Draft:
+def with_choices(draft: Draft, chosen: Callable[[str], Mapping[str, object]]) -> Draft:
     """Return the draft of a suite with what its file does not set as it was chosen for it.
 
     `chosen` returns that by the slug of a suite.

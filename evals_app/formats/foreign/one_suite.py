@@ -67,7 +67,7 @@ def _split(title: str) -> tuple[str, str]:
     return (begin, end) if separator and end else ("", title)
 
 
-def _usual(values: Iterable[Any]) -> Any:
+def _usual(values: Iterable[object]) -> object:
     return Counter(values).most_common(1)[0][0]
 
 

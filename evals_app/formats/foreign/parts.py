@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from evals_app.engine.specs.files import content_problem
 from evals_app.formats.foreign.shapes import ReaderContext
@@ -75,7 +74,7 @@ def judge_named(written: str, around: ReaderContext) -> str | None:
     return f"{provider}/{model}" if model and provider in around.providers else None
 
 
-def tags_of(spot: Spot, metadata: Mapping[str, Any]) -> list[str]:
+def tags_of(spot: Spot, metadata: Mapping[str, object]) -> list[str]:
     """Return metadata as tags such as category=math; report the keys of which something is left out."""
     tags: list[str] = []
     for key, value in metadata.items():

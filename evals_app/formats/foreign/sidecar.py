@@ -57,7 +57,7 @@ class _Match(BaseModel):
     type: str = Field(description="The type of the check, as the suite here has it.")
 
 
-def _keeps_type(options: dict[str, Any]) -> dict[str, Any]:
+def _keeps_type(options: dict[str, object]) -> dict[str, Any]:
     if "type" in options:
         raise ValueError("The type of a check stays what it is. Write only its options here.")
     return options

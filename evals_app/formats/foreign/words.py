@@ -203,7 +203,7 @@ def _ask_something(rows: Sequence[object], chosen: Collection[str] = ()) -> bool
     return any(plain(key) in words for row in records for key in row)
 
 
-def wrapper_of(row: Any) -> str:
+def wrapper_of(row: object) -> str:
     """Return the key under which a row has its record, as exports of tools wrap it; else nothing."""
     keys = (key for key in _WRAPPERS if isinstance(row, dict) and isinstance(row.get(key), dict))
     return next(keys, "")

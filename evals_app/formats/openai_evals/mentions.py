@@ -162,7 +162,7 @@ def _version(written: object) -> str:
     return text if _VERSION.fullmatch(text) else ""
 
 
-def _filter(source: Json, ran_at: Any) -> Filter:
+def _filter(source: Json, ran_at: object) -> Filter:
     """Return a filter; what was stored after the run began was not part of it."""
     query = [("model", source["model"])] if isinstance(source.get("model"), str) else []
     query += [(f"metadata[{key}]", str(value)) for key, value in _metadata(source)]

@@ -195,7 +195,7 @@ def _value(spot: ProjectSpot, values: Vars, kind: str) -> Any:
     raise _UnreadError
 
 
-def _fill(value: object, values: Vars, here: ProjectSpot, kind: str) -> Any:
+def _fill(value: object, values: Vars, here: ProjectSpot, kind: str) -> object:
     if isinstance(value, str):
         template = NunjucksTemplate(value)
         if template.problem:

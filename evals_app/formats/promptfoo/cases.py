@@ -82,7 +82,7 @@ class ExpandedTest:
             elif not all(map(_fits, tags)):
                 spot.lose(f"A tag has up to {_TAG_CHARS} characters. This metadata is left out.")
 
-    def _description(self) -> Iterator[tuple[str, Any]]:
+    def _description(self) -> Iterator[tuple[str, object]]:
         """Return the metadata that only describes the test."""
         used = {"conversationId", *(CRITERIA if self._is_attack else ())}
         yield from ((key, value) for key, value in self.metadata.items() if key not in used)
@@ -102,7 +102,7 @@ class ExpandedTest:
         return self.spot.loc[:2] if named is None and self.spot.loc[:1] == ("scenarios",) else named
 
     @property
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, object]:
         """Return what is said about it, in all places together."""
         merged: dict[str, object] = {}
         for layer in self.layers:
@@ -137,7 +137,7 @@ class ExpandedTest:
         return next((value for value in values if value is not None), None)
 
 
-def _tags(key: str, value: Any) -> list[str]:
+def _tags(key: str, value: object) -> list[str]:
     """Write the texts and numbers of a value of metadata as tags."""
     items = value if isinstance(value, list) else [value]
     return [f"{key}={text_of(item)}" for item in items if isinstance(item, str | int | float)]
@@ -243,7 +243,7 @@ class _Variables:
         contents = [self._content(spot, path) for path in spot.files(value)]
         return contents[0] if len(contents) == 1 and "*" not in value else contents or ""
 
-    def _content(self, spot: ProjectSpot, path: str) -> Any:
+    def _content(self, spot: ProjectSpot, path: str) -> object:
         if _is_picture(path):
             self.files.append(path)
             return ""

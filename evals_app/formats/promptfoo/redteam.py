@@ -1,7 +1,6 @@
 """Tests of `promptfoo redteam generate`: their graders are judged by what the file says of them."""
 
 from collections.abc import Mapping
-from typing import Any
 
 PREFIX = "promptfoo:redteam:"
 # Metadata that the criteria repeat, so it does not become a tag.
@@ -24,7 +23,7 @@ def is_attacker(provider: object) -> bool:
     return isinstance(named, str) and named.startswith(PREFIX)
 
 
-def criteria_of(value: object, metadata: Mapping[str, Any]) -> str | None:
+def criteria_of(value: object, metadata: Mapping[str, object]) -> str | None:
     """Return what a grader of an attack judges, as the file says it; None: it does not say.
 
     The purpose of the agent alone does not say what would be wrong.

@@ -5,7 +5,6 @@ Source: https://ai.pydantic.dev/evals/how-to/dataset-serialization/
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -106,7 +105,7 @@ def _case(spot: Spot, shared: Sequence[Spot]) -> Json:
     }
 
 
-def _inputs(spot: Spot, inputs: Any) -> tuple[Chat, Json]:
+def _inputs(spot: Spot, inputs: object) -> tuple[Chat, Json]:
     """Read what is asked: a text, a chat, or a mapping of which one key is said."""
     chat = chat_of(inputs)
     if chat is None and isinstance(inputs, dict):

@@ -1,7 +1,7 @@
 """The differences between an object and what a file would make of it, key by key."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
@@ -95,7 +95,7 @@ def _entries(before: list[Any], after: list[Any]) -> Iterator[tuple[Any, Any, An
         yield from _pairs(old, new)
 
 
-def _by_name(entries: list[Any]) -> dict[str, Any] | None:
+def _by_name(entries: Sequence[object]) -> dict[str, object] | None:
     """Return entries by their name; None unless all have one, and no two the same."""
     for key in _NAMES:
         names = [entry.get(key) if isinstance(entry, dict) else None for entry in entries]
@@ -104,7 +104,9 @@ def _by_name(entries: list[Any]) -> dict[str, Any] | None:
     return None
 
 
-def _in_order(before: list[Any], after: list[Any]) -> Iterator[tuple[int, Any, Any]]:
+def _in_order(
+    before: Sequence[object], after: Sequence[object]
+) -> Iterator[tuple[int, object, object]]:
     """Return the entries between those that both lists have, each with its position."""
     a, b = ([json.dumps(entry, sort_keys=True) for entry in side] for side in (before, after))
     for kind, i, end_i, j, end_j in SequenceMatcher(a=a, b=b, autojunk=False).get_opcodes():

@@ -129,7 +129,7 @@ def read_results(name: str, content: bytes) -> ResultsFile:
         ) from error
 
 
-def _find_runs(document: Any) -> list[Any]:
+def _find_runs(document: object) -> list[object]:
     """Return the runs of `OneRun` and of `SeveralRuns`; none for anything else."""
     if not isinstance(document, dict):
         return []

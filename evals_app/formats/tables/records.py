@@ -367,7 +367,7 @@ class _Reader:
         else:
             yield key, self._cell(value, loc)
 
-    def _read_message(self, value: Any, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
+    def _read_message(self, value: object, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
         """Read a message: a text, a chat, or a mapping that has one of them."""
         if is_chat(value if isinstance(value, list) else [value]):
             messages = value if isinstance(value, list) else [value]
@@ -403,7 +403,7 @@ class _Reader:
                 text = write_scalar(item) if isinstance(item, str) else self._text(item, here)
                 yield f"param:{key}", _Cell(text, here)
 
-    def _read_expected(self, value: Any, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
+    def _read_expected(self, value: object, loc: Loc, word: str) -> Iterator[tuple[str, _Cell]]:
         """Read an expected answer: a text, several, a chat, or a mapping that has one of them."""
         if is_chat(value if isinstance(value, list) else [value]):
             answer, calls = last_answer(value if isinstance(value, list) else [value])

@@ -83,12 +83,12 @@ def _checks(spot: Spot, grader: WazaGrader) -> Iterator[Json]:
             raise LostCheckError(_LOST.get(grader.type, _UNKNOWN))
 
 
-def read_behavior(spot: Spot, config: Mapping[str, Any]) -> Iterator[Json]:
+def read_behavior(spot: Spot, config: Mapping[str, object]) -> Iterator[Json]:
     """Return the checks that rules of behavior are."""
     yield from _each(spot, config, _of_behavior)
 
 
-def _each(spot: Spot, config: Mapping[str, Any], read: Any) -> Iterator[Json]:
+def _each(spot: Spot, config: Mapping[str, object], read: Any) -> Iterator[Json]:
     """Read each key of a configuration by itself; report those that have no equal."""
     for key, value in config.items():
         try:
@@ -97,11 +97,11 @@ def _each(spot: Spot, config: Mapping[str, Any], read: Any) -> Iterator[Json]:
             spot.at(key).lose(str(lost), checks=1)
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 
-def _of_texts(key: str, value: Any) -> Iterator[Json]:
+def _of_texts(key: str, value: object) -> Iterator[Json]:
     if key not in _TEXTS:
         raise LostCheckError(f"{key} is not read here. {_UNKNOWN}")
     kind, is_exact = _TEXTS[key]
@@ -109,7 +109,7 @@ def _of_texts(key: str, value: Any) -> Iterator[Json]:
         yield {"type": kind, "value": text_of(text), "case_sensitive": is_exact}
 
 
-def _of_behavior(key: str, value: Any) -> Iterator[Json]:
+def _of_behavior(key: str, value: object) -> Iterator[Json]:
     if key in _TOOLS:
         for tool in _list(value):
             yield {"type": _TOOLS[key], "value": text_of(tool)}
@@ -119,7 +119,7 @@ def _of_behavior(key: str, value: Any) -> Iterator[Json]:
         raise LostCheckError(f"{key} is not read here. Set limits of the case: max_tool_calls.")
 
 
-def _of_calls(key: str, value: Any) -> Iterator[Json]:
+def _of_calls(key: str, value: object) -> Iterator[Json]:
     for call in _list(value):
         if key not in _CALLS or not isinstance(call, dict) or not call.get("tool"):
             raise LostCheckError("Write tool_called or tool_not_called with the name of the tool.")
@@ -131,7 +131,7 @@ def _of_calls(key: str, value: Any) -> Iterator[Json]:
         yield {"type": _CALLS[key], "value": text_of(call["tool"]), "args": args}
 
 
-def _schema(spot: Spot, config: Mapping[str, Any]) -> Any:
+def _schema(spot: Spot, config: Mapping[str, object]) -> object:
     if isinstance(config.get("schema"), dict):
         return config["schema"]
     path = text_of(config.get("schema_file"))

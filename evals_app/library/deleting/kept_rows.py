@@ -131,7 +131,7 @@ def _mended_rows(rows: Sequence[Any]) -> Iterator[Any]:
             yield row
 
 
-def _existing(model: str, pks: Iterable[Any]) -> set[Any]:
+def _existing(model: str, pks: Iterable[Any]) -> set[object]:
     rows = apps.get_model(model)._base_manager  # noqa: SLF001 - staged rows and unprepared runs too
     found: set[Any] = set()
     for part in _parts(sorted(pks)):
@@ -153,5 +153,5 @@ def _label(row: Any) -> str:
     return label
 
 
-def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+def _parts(items: Sequence[object]) -> Iterator[Sequence[object]]:
     return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))

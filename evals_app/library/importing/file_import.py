@@ -215,7 +215,7 @@ def _read(
     known: ExistingObjects,
     rights: Rights,
     reading: ReadOptions,
-    chosen: Callable[[str], Mapping[str, Any]] = lambda _: {},
+    chosen: Callable[[str], Mapping[str, object]] = lambda _: {},
 ) -> Imported:
     """Read files; code of the operator's is imported here, so nothing is locked."""
     reachable = dataclasses.replace(
@@ -498,14 +498,14 @@ def _existing_objects(rights: Rights) -> ExistingObjects:
     )
 
 
-def _has_changed(imported: Imported, chosen: Callable[[str], Mapping[str, Any]]) -> bool:
+def _has_changed(imported: Imported, chosen: Callable[[str], Mapping[str, object]]) -> bool:
     """Whether something else has been chosen for a suite since it was read."""
     slugs = [located.spec.slug for located in imported.suites if located.keeps_choices]
     now = _choices(Suite.objects.filter(slug__in=slugs)) if slugs else {}
     return any(now.get(slug, {}) != chosen(slug) for slug in slugs)
 
 
-def _choices(suites: QuerySet[Suite]) -> dict[str, dict[str, Any]]:
+def _choices(suites: QuerySet[Suite]) -> dict[str, dict[str, object]]:
     """Return the judge and the fixtures of suites by their slugs, as far as they have any."""
     chosen: dict[str, dict[str, Any]] = {}
     columns = ("slug", "fixtures__slug", "judge_model", "judge_settings")
@@ -518,7 +518,7 @@ def _choices(suites: QuerySet[Suite]) -> dict[str, dict[str, Any]]:
     return chosen
 
 
-def _stored_choices() -> Callable[[str], Mapping[str, Any]]:
+def _stored_choices() -> Callable[[str], Mapping[str, object]]:
     """Return a function for what was chosen for a suite; it queries the database at most once."""
 
     @functools.cache

@@ -70,7 +70,7 @@ class Command(FollowingCommand):
         else:
             self.follow(partial(self._start, options, console), options, console)
 
-    def _forecast(self, options: dict[str, Any], console: Console) -> None:
+    def _forecast(self, options: dict[str, object], console: Console) -> None:
         """Print what runs would probably take."""
         choice = self._choose(options)
         forecasts = [
@@ -107,7 +107,7 @@ class Command(FollowingCommand):
             self.stderr.write(f"Imported: {changed} of {len(report.changes)} objects have changed.")
         return suites
 
-    def _start(self, options: dict[str, Any], console: Console) -> list[Run]:
+    def _start(self, options: dict[str, object], console: Console) -> list[Run]:
         choice = self._choose(options)
         runs = start_runs(
             choice.suites, variants=choice.variants, timeout_s=options["timeout"], **choice.how
@@ -128,7 +128,7 @@ class Command(FollowingCommand):
                 ended = f"{base.finished_at:%Y-%m-%d %H:%M} UTC" if base.finished_at else "no time"
                 self.stderr.write(f"{slug} is compared with {base.in_short} ({ended}).")
 
-    def _choose(self, options: dict[str, Any]) -> SuiteChoice:
+    def _choose(self, options: dict[str, object]) -> SuiteChoice:
         """Return what to run, and print the suites without any chosen case."""
         choice = choose(options)
         if choice.skipped:

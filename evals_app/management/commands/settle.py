@@ -129,7 +129,7 @@ class Command(RunsCommand):
             )
             sys.exit(INTERRUPTED)
 
-    def _report(self, settlement: Settlement, say: Any, options: dict[str, Any]) -> None:
+    def _report(self, settlement: Settlement, say: Any, options: dict[str, object]) -> None:
         details = settlement_details(settlement.pk) or {}
         if options["ci"]:
             document = {"schema_version": SCHEMA_VERSION, "settlement": details}

@@ -157,7 +157,7 @@ async def _save_items(work: Work, eval_id: str, stem: str, run: JsonObject, *, a
     return is_whole
 
 
-def _key(entry: object) -> Any:
+def _key(entry: object) -> object:
     own = entry.get("id") if isinstance(entry, dict) else None
     return own if isinstance(own, str) else repr(entry)
 

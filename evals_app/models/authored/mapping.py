@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from evals_app.engine.specs.base_spec import ModelSpec, fields_of
 
 
-def model_columns(model: ModelSpec | str | None) -> tuple[str, dict[str, Any]]:
+def model_columns(model: ModelSpec | str | None) -> tuple[str, dict[str, object]]:
     """Split a model reference into its name and its sampling settings."""
     if not isinstance(model, ModelSpec):
         return model or "", {}

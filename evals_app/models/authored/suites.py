@@ -457,14 +457,14 @@ class Assertion(models.Model):
     def __str__(self) -> str:
         return self.name or self.type
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, object]:
         return ASSERTION.to_mapping(self) | dict(self.options)
 
     def to_spec(self) -> AssertionSpec:
         return AssertionSpec.model_validate(self.to_mapping(), context=FROZEN)
 
     @staticmethod
-    def columns_of(spec: AssertionSpec) -> dict[str, Any]:
+    def columns_of(spec: AssertionSpec) -> dict[str, object]:
         options = spec.grader.model_dump(mode="json", exclude_defaults=True)
         return {"options": options, **ASSERTION.values(spec)}
 

@@ -1,7 +1,5 @@
 """What people are called."""
 
-from typing import Any
-
 from django.contrib.auth.models import User
 
 
@@ -10,6 +8,6 @@ def shown_name(person: User) -> str:
     return str(person.get_full_name() or person.get_username())
 
 
-def author_of(person: User) -> dict[str, Any]:
+def author_of(person: User) -> dict[str, object]:
     """Return the columns of who wrote a row; the name stays after the user is deleted."""
     return {"by": person, "by_name": shown_name(person)[:150]}

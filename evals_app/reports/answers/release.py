@@ -281,8 +281,8 @@ def release_json(
     suite: str,
     run: int | None,
     released: int | None,
-    decision: Any,
-    accepted: Iterable[Any],
+    decision: object,
+    accepted: Iterable[object],
     scale: str,
 ) -> Json:
     """Return an answer as REST gives it."""

@@ -70,7 +70,7 @@ def schema_name(name: str) -> str:
     return name.removesuffix("Json")
 
 
-def in_json(value: object) -> Any:
+def in_json(value: object) -> object:
     """Return a value as JSON has it: decimals as numbers, moments and days as text, tuples as lists."""
     return _IN_JSON[kind](value) if (kind := type(value)) in _IN_JSON else value
 

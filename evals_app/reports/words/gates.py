@@ -44,7 +44,7 @@ _TO_WRITE = {
 _RISES = {"max_p95_increase": ("longer", "shorter"), "max_cost_increase": ("more", "less")}
 
 
-def is_applied(gate: Mapping[str, Any]) -> bool:
+def is_applied(gate: Mapping[str, object]) -> bool:
     """Whether a gate of an answer or a summary counts: there was something to compare with."""
     return bool(gate.get("is_applied", True))  # older runs do not say
 
@@ -104,7 +104,7 @@ def _value_text(name: str, value: float, scale: str) -> str:
     return percent(value) if name == "min_pass_rate" else duration(value)
 
 
-def _coverage_of_value(gate: Mapping[str, Any]) -> str:
+def _coverage_of_value(gate: Mapping[str, object]) -> str:
     """Return what a value covers if something is left out."""
     if not gate.get("not_graded"):
         return ""

@@ -1,7 +1,6 @@
 """All judges of a run in one text: the run's judge first, then those of single checks."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from evals_app.engine.specs.base_spec import ModelSpec
 
@@ -29,7 +28,7 @@ def has_script(judges: str) -> bool:
     return any(judge.startswith("scripted/") for judge in judges_in(judges))
 
 
-def flags_shown(details: Mapping[str, Any], *, is_compared: bool) -> list[str]:
+def flags_shown(details: Mapping[str, object], *, is_compared: bool) -> list[str]:
     """Return the flags of a judged grade as they are today; none if it has none.
 
     Whether its judge was compared with people does not depend on the time of grading: what old grades

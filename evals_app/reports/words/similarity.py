@@ -1,14 +1,13 @@
 """How the texts of a run were compared, in words and in JSON."""
 
 from collections.abc import Mapping
-from typing import Any
 
 SIMILARITY_COLUMNS = ("similarity", "is_similarity_stand_in")
 STAND_IN = "Stand-in similarity"
 DIFFERENTLY = "measured differently"
 
 
-def similarity_json(run: Mapping[str, Any]) -> dict[str, object] | None:
+def similarity_json(run: Mapping[str, object]) -> dict[str, object] | None:
     """Return the method and whether it replaces embeddings; None if no texts are compared."""
     if not run["similarity"]:
         return None

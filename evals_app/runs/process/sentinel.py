@@ -7,7 +7,6 @@ import time
 import uuid
 from ctypes import c_double
 from multiprocessing.process import BaseProcess
-from typing import Any
 
 from django.db import connection
 from django_q import cluster as q_cluster
@@ -33,7 +32,7 @@ class PatientBroker:
         self._pause_s = pause_s
         self._is_away = False
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._broker, name)
 
     def ping(self) -> bool:

@@ -210,7 +210,7 @@ def well_formed(value: object) -> Any:
     return value
 
 
-def without_empty(fields: Mapping[str, object]) -> dict[str, Any]:
+def without_empty(fields: Mapping[str, object]) -> dict[str, object]:
     """Leave out fields without a value."""
     return {name: value for name, value in fields.items() if value is not None}
 

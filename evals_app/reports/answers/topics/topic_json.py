@@ -115,7 +115,7 @@ def agent_topics_json(topics: Any, *, today: date) -> Json:
     )
 
 
-def one_topic_json(topic: Any, history: Iterable[Any], *, today: date) -> Json:
+def one_topic_json(topic: object, history: Iterable[object], *, today: date) -> Json:
     """Return a topic as REST gives it, with its history."""
     rows = [readiness_json(row, today=today) for row in history]
     return OneTopicJson.of(topic_json(topic, today=today), history=rows)
