@@ -17,7 +17,7 @@ def read_conversations(
 
 
 class _Lazy:
-    """The conversations of a file, read again each time that somebody goes through them."""
+    """The conversations of a file, read again each time that someone goes through them."""
 
     def __init__(self, file: ConversationFile, content: bytes) -> None:
         self._file = file

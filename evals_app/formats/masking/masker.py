@@ -13,7 +13,7 @@ from evals_app.formats.masking.numbers import find_numbers
 from evals_app.formats.masking.spans import Span
 from fixtures_app.ground.patterns import find_all
 
-_MIN_WORD = 3  # letters of a part of a name that is masked where it stands alone
+_MIN_WORD = 3  # letters of a part of a name that is masked by itself
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_.\s-]+")
 _WHOLE = {  # what a value is, by words of what it is called
     NAME: re.compile(

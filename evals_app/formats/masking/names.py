@@ -120,7 +120,7 @@ def _no_names() -> frozenset[str]:
 
 @cache
 def first_names() -> frozenset[str]:
-    """Return first names that are no ordinary words in English, German, French or Spanish."""
+    """Return first names, without those that are also ordinary words in English, German, French or Spanish."""
     return _words_in("first_names.txt")
 
 
