@@ -119,7 +119,7 @@ def _find(text: str, called: str, patterns: Mapping[str, str]) -> list[Span]:
         for kind, pattern in patterns.items()
         for start, end in find_all(pattern, text)
     ]
-    numbers = _shifted(find_numbers(whole), len(before))
+    numbers = _shift(find_numbers(whole), len(before))
     return _apart([*own, *numbers, *find_addresses(text), *find_names(text)])
 
 
@@ -127,7 +127,7 @@ def _kind_of_value(name: str) -> str:
     return next((kind for kind, called in _WHOLE.items() if called.fullmatch(name)), "")
 
 
-def _shifted(spans: Iterable[Span], by: int) -> Iterator[Span]:
+def _shift(spans: Iterable[Span], by: int) -> Iterator[Span]:
     for span in spans:
         if span.start >= by:
             yield Span(span.start - by, span.end - by, span.kind)

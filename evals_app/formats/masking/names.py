@@ -94,9 +94,9 @@ def find_names(text: str) -> Iterator[Span]:
         for found in _places(cue, text, small):
             yield from _spans(text, found.start("name"), found.end("name"))
     for found in _places(_INTRODUCED, text, small):
-        yield from _introduced(found)
+        yield from _introduced_by(found)
     for found in _CANDIDATE.finditer(text):
-        yield from _known(text, found)
+        yield from _known_in(text, found)
 
 
 def find_again(text: str, words: re.Pattern[str] | None) -> Iterator[Span]:
@@ -149,7 +149,7 @@ def _spans(text: str, start: int, end: int) -> Iterator[Span]:
         yield Span(start, last, NAME)
 
 
-def _introduced(found: re.Match[str]) -> Iterator[Span]:
+def _introduced_by(found: re.Match[str]) -> Iterator[Span]:
     """Yield a name that begins with a known first name, in small letters too."""
     first, *rest = found["name"].split()
     start = found.start("name")
@@ -164,7 +164,7 @@ def _introduced(found: re.Match[str]) -> Iterator[Span]:
     yield Span(start, found.end("name") if keeps else start + len(first), NAME)
 
 
-def _known(text: str, found: re.Match[str]) -> Iterator[Span]:
+def _known_in(text: str, found: re.Match[str]) -> Iterator[Span]:
     """Yield what begins at each known first name among words with a capital letter."""
     for word in _WORD.finditer(text, found.start(), found.end()):
         if first_names() & {*word[0].lower().split("-")}:
