@@ -7,7 +7,7 @@ that match. Here each kind is one query with a limit.
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.contrib import admin
 from django.contrib.auth.models import User
@@ -60,7 +60,7 @@ def search(request: HttpRequest) -> HttpResponse:
 def _kinds(request: HttpRequest, words: str) -> Iterator[MatchesOfKind]:
     yield MatchesOfKind("Pages", "article", list(islice(_pages(request, words), MAX_FOUND)))
     suites = Suite.objects.current()
-    rows: list[tuple[type[Model], str, QuerySet[Any]]] = [
+    rows = [
         (Suite, "checklist", suites.filter(_any(words, "name", "slug", "tags")).order_by("name")),
         (
             Case,

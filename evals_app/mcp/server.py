@@ -60,7 +60,7 @@ def make_server(who: Callable[[], Caller]) -> "Server[Any]":
         )
         return types.ReadResourceResult(contents=[content])  # type: ignore[no-any-return]
 
-    server: Server[Any] = lowlevel.Server(
+    server: Server[object] = lowlevel.Server(
         NAME,
         title="Evalwell",
         version=__version__,

@@ -140,7 +140,7 @@ class EntityForm(FixtureRowForm):
         return write_cell(self.sheet.columns[name].one.kind, self.stored[name]) or ""
 
     def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        cleaned = super().clean() or self.cleaned_data
         if self.sheet.schema is None:
             self.add_error(None, f"The entity type {self.sheet.slug!r} no longer exists.")
         read = {

@@ -50,7 +50,7 @@ class EntityFormSet(FixtureFormSet):
     @cached_property
     def sheets(self) -> dict[str, EntitySheet]:
         """The sheets by type, including types that only the posted rows name."""
-        stored: dict[str, list[Any]] = {}
+        stored: dict[str, list[object]] = {}
         for entity in self.get_queryset():
             stored.setdefault(entity.type.slug, []).append(entity.data)
         return {
@@ -110,7 +110,7 @@ class EntityFormSet(FixtureFormSet):
 
     def clean(self) -> None:
         super().clean()
-        rows: dict[str, list[Any]] = {"entities": self.kept_rows} | {
+        rows = {"entities": self.kept_rows} | {
             name: formset.kept_rows for name, formset in self.others.items()
         }
         _refuse_repeated_refs(rows["entities"])

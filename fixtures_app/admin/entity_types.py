@@ -62,7 +62,7 @@ class EntityTypeForm(VersionedForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.stored: dict[str, Any] = self.instance.schema if self.instance.pk else {}
+        self.stored: dict[str, object] = self.instance.schema if self.instance.pk else {}
         self.table = table_of(self.stored)
         is_new = not self.instance.pk
         self.initial["schema"] = self.stored
@@ -139,7 +139,7 @@ class EntityCountingEditor(Editor):
     counted_by: str  # what an entity calls the row
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows: QuerySet[Any] = super().get_queryset(request)
+        rows = super().get_queryset(request)
         return rows.annotate(entity_count=count_of(Entity.objects.all(), self.counted_by))
 
     @display(description="Entities", ordering="entity_count")

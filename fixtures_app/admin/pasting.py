@@ -64,7 +64,7 @@ class PastedDataForm(forms.Form):
         self.spec: FixtureSpec | None = None
 
     def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        cleaned = super().clean() or self.cleaned_data
         if self.errors:
             return cleaned
         kind = "-".join(cleaned["kind"].split())
@@ -150,7 +150,7 @@ def _save(request: HttpRequest, form: PastedDataForm, spec: FixtureSpec) -> Fixt
 
 
 def _log_addition(request: HttpRequest, row: Model) -> None:
-    pages: Any = admin.site.get_model_admin(type(row))
+    pages = admin.site.get_model_admin(type(row))
     pages.log_addition(request, row, [{"added": {}}])
 
 

@@ -85,7 +85,7 @@ class InOrder:
     @property
     def rows(self: Any) -> list[Any]:
         """Every row in the order of the screen; Django orders them by index."""
-        rows: list[Any] = self.forms
+        rows = self.forms
         return sorted(rows, key=lambda row: read_position(row["position"].value()))
 
     @property
@@ -261,5 +261,5 @@ class RowsInline(KeepsTexts, StackedInline):
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         # The page has checked permissions; Django would check again without the page.
-        rows: models.QuerySet[Any] = self.model._default_manager.all()  # noqa: SLF001
+        rows = self.model._default_manager.all()  # noqa: SLF001
         return rows.order_by("position", "pk")

@@ -112,7 +112,7 @@ def from_address(request: HttpRequest) -> HttpResponse:
 
 def take_step(request: HttpRequest, page: WizardPage) -> None:
     """Perform the action of the pressed button if the pasted text is valid."""
-    posted: Any = request.POST
+    posted = request.POST
     if not page.form.is_bound:
         return
     if {"send", "test"} & posted.keys() and not page.may_test:

@@ -189,7 +189,7 @@ class AgentForm(SpecForm, VersionedForm):
             field, entry = self._field_of(loc), loc[1] if len(loc) > 1 else None
             if field == "tools" and isinstance(entry, int) and entry < own:
                 field = "own_tools"
-            rows: Any = self.fields.get(field or "")
+            rows: object = self.fields.get(field or "")
             if isinstance(rows, ListRows) and isinstance(entry, int):
                 rows.formset.kept_rows[entry].put(loc[2:], message)
                 self.add_error(field, rows.refusal())

@@ -35,7 +35,7 @@ class HeaderLines(LinesField):
             }
 
     def read(self, lines: TypedLines) -> dict[str, Any]:
-        headers: dict[str, Any] = {}
+        headers: dict[str, object] = {}
         for _, name, line in keyed_lines(lines, "the name of the header"):
             value = line["value"].strip()
             headers[name.strip()] = {"env": value} if line["kind"] == _VARIABLE else value

@@ -7,7 +7,6 @@ them is not permitted to who has the link.
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from django import forms
 from django.contrib import admin
@@ -201,7 +200,7 @@ def _why_closed(link: DeveloperLink | None, token: str) -> str:
 @transaction.atomic
 def _is_filled_in(page: WizardPage, link: DeveloperLink, token: str) -> bool:
     """Fill in the agent, unless the link has ended a moment ago; false if the answer does not fit."""
-    written: dict[str, Any] = page.to_mapping() | {"description": link.agent.description}
+    written: dict[str, object] = page.to_mapping() | {"description": link.agent.description}
     try:
         AgentSpec.model_validate(written)
         # Which variables may be sent where is checked again whenever one is sent.

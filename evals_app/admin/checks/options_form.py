@@ -123,7 +123,7 @@ class OptionsForm(forms.Form):
             if name not in self.cleaned_data:
                 continue
             # A required list is passed even when empty, so that the grader refuses it.
-            blank: tuple[Any, ...] = (None,) if info.is_required() else (None, "", [], {})
+            blank: tuple[object, ...] = (None,) if info.is_required() else (None, "", [], {})
             if isinstance(self.fields[name], MatcherField):
                 blank = (UNSAID,)
             if (value := self.cleaned_data[name]) not in blank:
@@ -243,7 +243,7 @@ def _choice(
 
 
 def _number(kind: type, info: FieldInfo, common: dict[str, Any]) -> forms.Field:
-    field_class: Any = forms.IntegerField if kind is int else forms.FloatField
+    field_class = forms.IntegerField if kind is int else forms.FloatField
     bounds = bounds_of(info)
     if unit := mark_of(info, "unit"):
         common |= {"label": in_usual_unit(common["label"])}

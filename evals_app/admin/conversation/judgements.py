@@ -75,7 +75,7 @@ class ItemLine:
     badge: SafeString
     text: str
     note: str
-    quote: Mapping[str, Any] | None
+    quote: Mapping[str, object] | None
     votes: str
     people: Any = None  # the reviews of people; see review_blocks.ReviewBlock
     agreement: SafeString | str = ""  # agreement of its judge with people

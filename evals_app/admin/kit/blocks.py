@@ -87,7 +87,7 @@ class RecordBlocks(RecordLines):
 
     def to_lines(self, value: Sequence[Any]) -> Iterable[Line]:
         for item in value:
-            record: dict[str, Any] = {self.bare_key: item} if isinstance(item, str) else dict(item)
+            record = {self.bare_key: item} if isinstance(item, str) else dict(item)
             inside = record.pop(self.inner_key, {})
             (line,) = super().to_lines([record])
             yield line | {self.inner_key: TypedLines(self.inner.to_lines(inside))}

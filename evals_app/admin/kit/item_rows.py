@@ -117,7 +117,7 @@ class ItemRow(ListRow):
             self.add_error(YAML, f"{keys_text(loc)}: {message}" if loc else message)
             return
         field = self.places.get(str(loc[0])) if loc else None
-        inside: Any = self.fields.get(field) if field else None
+        inside = self.fields.get(field) if field else None
         if isinstance(inside, ListRows) and len(loc) > 1 and isinstance(loc[1], int):
             inside.formset.kept_rows[loc[1]].put(loc[2:], message)
             return

@@ -198,10 +198,10 @@ class RecordLines(LinesField):
             }
 
     def read(self, lines: TypedLines) -> list[Any]:
-        records: list[Any] = []
+        records = []
         special = self.json_keys | self.number_keys
         for number, line in enumerate(lines, 1):
-            record: dict[str, Any] = {}
+            record = {}
             for column in self.columns:
                 text = line[column.key]
                 if column.key in self.json_keys and text.strip():
@@ -264,7 +264,7 @@ def keyed_lines(lines: TypedLines, label: str) -> Iterable[tuple[int, str, Line]
 
 
 # Asked for when a person goes to the field: a page itself need not read the tags of all cases.
-OFFERS_TAGS: dict[str, Any] = {
+OFFERS_TAGS: dict[str, object] = {
     "data-tags": reverse_lazy("admin:evals_app_tags"),
     "autocomplete": "off",
 }

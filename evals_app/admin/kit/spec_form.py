@@ -36,7 +36,7 @@ class SpecForm(forms.ModelForm):
                     field.widget.attrs |= OFFERS_TAGS
 
     def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        cleaned = super().clean() or self.cleaned_data
         if not any(name in self.errors for name in self.whole or self.fields):
             self.clean_whole(cleaned)
         return cleaned

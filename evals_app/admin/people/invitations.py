@@ -130,7 +130,7 @@ class SetPassword(PasswordResetConfirmView):
     success_url = reverse_lazy("admin:login")
 
     def get_user(self, uidb64: str) -> User | None:
-        person: Any = super().get_user(uidb64)
+        person = super().get_user(uidb64)
         return person if person and person.is_active else None
 
     @transaction.atomic

@@ -142,7 +142,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         change: bool = False,  # noqa: FBT001, FBT002 - Django's signature
         **kwargs: Any,
     ) -> Any:
-        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        form = super().get_form(request, obj, change=change, **kwargs)
         if "groups" in form.base_fields:
             widget = form.base_fields["groups"].widget
             widget.can_add_related = widget.can_view_related = False

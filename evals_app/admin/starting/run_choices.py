@@ -129,7 +129,7 @@ class RunChoices(forms.Form):
         return bool(self.errors) or any(field.value() for field in self.choices)
 
     def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        cleaned = super().clean() or self.cleaned_data
         if not self.errors and len(self.variants()) > MAX_VARIANTS:
             message = f"Choose at most {MAX_VARIANTS} combinations of agents and models."
             raise ValidationError({"models": message})

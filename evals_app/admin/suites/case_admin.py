@@ -82,8 +82,7 @@ class CaseAdmin(WithViews, Deleting, Duplicating, ChecksEditor):
     ) -> dict[str, Any]:
         if isinstance(inline, TurnInline) and obj.pk is None:
             _fill_in(obj, request)
-        kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
-        return kwargs
+        return super().get_formset_kwargs(request, obj, inline, prefix)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Case]:
         rows: QuerySet[Case] = super().get_queryset(request)

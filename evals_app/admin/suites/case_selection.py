@@ -166,7 +166,7 @@ def _copy(doing: ActionRequest) -> None:
         copies = copy_cases(doing.cases, into)
         sentence = f"Copied {plural(len(copies), 'case')} from suite “{doing.suite}”."
         note_edit(into, user=doing.request.user, note=sentence)
-        added: list[Any] = [[pk, [], []] for pk in copies]
+        added: list[object] = [[pk, [], []] for pk in copies]
         edit = BulkEdit.objects.create(suite=into, what=what, changed=added)
     may_undo = doing.request.user.has_perms(["evals_app.change_case", "evals_app.delete_case"])
     report_edit(doing.request, what, len(copies), edit if may_undo else None)

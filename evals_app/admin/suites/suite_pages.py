@@ -1,6 +1,6 @@
 """The page of a suite in three parts, each with its own address: cases, results, settings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -224,7 +224,7 @@ def _act(request: HttpRequest, pk: int, action: Action) -> HttpResponse:
     if not count:
         messages.warning(request, "Select at least one case.")
         return redirect(back)
-    asked: Mapping[str, Any] = {}
+    asked: Mapping[str, object] = {}
     if action.ask is not None:
         is_answered = "answered" in request.POST
         form = action.ask(suite, request.POST if is_answered else None, auto_id="ask_%s")

@@ -133,7 +133,7 @@ def _json_object(details: object) -> dict[str, object]:
     if not isinstance(details, Mapping):
         raise TypeError(f"details is {details!r:.200}; expected a dict")
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(dict(details), allow_nan=False))
+        plain: dict[str, object] = json.loads(json.dumps(dict(details), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as exc:
         raise TypeError(f"details cannot be written as JSON: {exc}") from exc
     return plain

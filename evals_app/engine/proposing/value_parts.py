@@ -69,7 +69,7 @@ class ValuePart:
 
     key: str
     path: tuple[str | int, ...]
-    matcher: Any
+    matcher: object
     doubt: str = ""
     is_optional: bool = False
 

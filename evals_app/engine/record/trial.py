@@ -248,7 +248,7 @@ class Trial:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON that `from_json` reads back to an equal Trial."""
-        dumped: dict[str, Any] = _adapter().dump_python(self, mode="json")
+        dumped: dict[str, object] = _adapter().dump_python(self, mode="json")
         return dumped
 
     @classmethod

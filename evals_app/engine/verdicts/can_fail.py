@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from evals_app.engine.graders import PlainGrader
 from evals_app.engine.record.grade import Grade
@@ -292,7 +292,7 @@ def _telling(check: AssertionSpec, tried: Mapping[str, bool]) -> set[str]:
 
 
 def _grade(check: AssertionSpec, case: CaseSpec, turn: int | None, probe: Probe) -> Grade:
-    grader: Any = check.grader
+    grader = check.grader
     if probe.name and getattr(grader, "response_path", None) is not None:
         # The probe is that part, without a whole reply around it.
         whole = grader.model_copy(update={"response_path": None})

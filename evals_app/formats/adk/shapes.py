@@ -151,7 +151,7 @@ class EvalConfig(_Part):
     }
     lost_checks = ("custom_metrics",)
 
-    criteria: dict[str, Any] = {}
+    criteria: dict[str, object] = {}
 
 
 class Criterion(_Part):

@@ -64,7 +64,7 @@ class _File(Foreign):
 
     skill_name: Text | None = None
     description: str = ""
-    evals: Annotated[list[Any], Field(min_length=1, description="The evals.")]
+    evals: Annotated[list[object], Field(min_length=1, description="The evals.")]
 
 
 class _Eval(Foreign):
@@ -84,9 +84,9 @@ class _Eval(Foreign):
     prompt: Text | None = None
     query: Text | None = None
     expected_output: str | list[str] | None = None
-    expectations: Any = None
+    expectations: object = None
     assertions: Any = None
-    expected_behavior: Any = None
+    expected_behavior: object = None
     files: Any = None
 
 

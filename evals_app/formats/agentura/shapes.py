@@ -1,7 +1,7 @@
 """The shapes of Agentura's files."""
 
 import shlex
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -206,7 +206,7 @@ class Config(Foreign):
     version: Literal[1] = 1
     agent: object = None
     ci: object = None
-    evals: Annotated[list[Any], Field(min_length=1, description="The suites.")]
+    evals: Annotated[list[object], Field(min_length=1, description="The suites.")]
 
 
 ENTRY_KEYS = {key for shape in ENTRIES.values() for key in shape.model_fields}

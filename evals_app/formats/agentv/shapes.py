@@ -18,8 +18,8 @@ class HowItRuns(Foreign):
     overlooks = True
     lost = {"target": _TARGET, "targets": _TARGET, "workspace": _WORKSPACE}
 
-    evaluators: list[Any] = Field(default_factory=list)
-    assert_: Annotated[list[Any], Field(alias="assert")] = []
+    evaluators: list[object] = Field(default_factory=list)
+    assert_: Annotated[list[object], Field(alias="assert")] = []
     skip_defaults: bool = False
     trials: object = None
     threshold: Annotated[float | None, Field(ge=0, le=1)] = None
@@ -48,7 +48,7 @@ class EvalSuite(Foreign):
     evalcases: object = None
     input: Any = None
     assertions: list[Any] = Field(default_factory=list)
-    assert_: Annotated[list[Any], Field(alias="assert")] = []
+    assert_: Annotated[list[object], Field(alias="assert")] = []
     execution: HowItRuns = HowItRuns()
     repeat: object = None
     threshold: Annotated[float | None, Field(ge=0, le=1)] = None
@@ -72,15 +72,15 @@ class EvalTest(Foreign):
     expected_outcome: str = ""
     outcome: str = ""
     input: Any = None
-    input_messages: Any = None
-    expected_output: Any = None
-    expected_messages: Any = None
-    rubrics: list[Any] = Field(default_factory=list)
+    input_messages: object = None
+    expected_output: object = None
+    expected_messages: object = None
+    rubrics: list[object] = Field(default_factory=list)
     assertions: list[Any] = Field(default_factory=list)
-    assert_: Annotated[list[Any], Field(alias="assert")] = []
-    evaluators: list[Any] = Field(default_factory=list)
+    assert_: Annotated[list[object], Field(alias="assert")] = []
+    evaluators: list[object] = Field(default_factory=list)
     execution: HowItRuns = HowItRuns()
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: dict[str, object] = Field(default_factory=dict)
 
 
 class EvalCheck(Foreign):
@@ -103,8 +103,8 @@ class EvalCheck(Foreign):
     negate: bool = False
     weight: Annotated[float, Field(ge=0)] = 1.0
     prompt: Any = None
-    rubrics: list[Any] | None = None
-    criteria: Any = None
+    rubrics: list[object] | None = None
+    criteria: object = None
     threshold: float | None = None
     budget: float | None = None
     mode: str = "in_order"

@@ -72,7 +72,7 @@ class _Turn(Foreign):
     prompt: Annotated[Text, Field(description="What the user says.")]
     expected_response: str = ""
     context: str | None = None
-    evaluators: Any = None
+    evaluators: object = None
     evaluators_mode: Literal["extend", "replace"] = "extend"
     tags: list[Text] = Field(default_factory=list)
 
@@ -112,7 +112,7 @@ class _Document(Foreign):
     schemaVersion: str = ""  # noqa: N815 - as it is written
     description: str = ""
     metadata: _Metadata = _Metadata()
-    default_evaluators: Any = None
+    default_evaluators: object = None
     items: Annotated[list[Any], Field(min_length=1, description="What is asked.")]
 
 

@@ -60,7 +60,7 @@ def with_plain_keys(
             return [plain(item, (*loc, n)) for n, item in enumerate(value)]
         if not isinstance(value, dict):
             return value
-        read: dict[str, Any] = {}
+        read: dict[str, object] = {}
         for key, item in value.items():
             snake = _HUMP.sub("_", key).lower()
             snake = key if snake in value else snake

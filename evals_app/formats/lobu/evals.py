@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -67,7 +67,7 @@ _ASSERTIONS: dict[str, type[_Assertion]] = {
 
 class _Turn(Foreign):
     content: Annotated[Text, Field(description="What the user says.")]
-    checks: Annotated[list[Any], Field(alias="assert")] = []
+    checks: Annotated[list[object], Field(alias="assert")] = []
 
 
 class _Scoring(Foreign):

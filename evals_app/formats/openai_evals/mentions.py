@@ -185,7 +185,7 @@ def _list(value: object) -> list[object]:
 
 def _at(value: Mapping[str, object], *keys: str) -> Json:
     """Return the mapping at a path; an empty one if there is none."""
-    part: Any = value
+    part: object = value
     for key in keys:
         part = part.get(key) if isinstance(part, dict) else None
     return part if isinstance(part, dict) else {}

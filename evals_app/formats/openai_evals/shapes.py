@@ -28,7 +28,7 @@ class Eval(ApiPart):
     id: Text | None = None
     name: str | None = None
     testing_criteria: Annotated[list[object], Field(min_length=1, description="What is checked.")]
-    metadata: dict[str, Any] | None = None
+    metadata: dict[str, object] | None = None
     # Known, and without a meaning for an import.
     object_: Annotated[object, Field(alias="object")] = None
     created_at: object = None
@@ -36,7 +36,7 @@ class Eval(ApiPart):
     last_used_at: object = None
     share_with_openai: object = None
     data_source_config: object = None
-    runs: Any = None
+    runs: object = None
 
 
 class Sampling(ApiPart):

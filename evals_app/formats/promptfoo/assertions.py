@@ -67,9 +67,9 @@ class AssertionContext:
     turn: Json
     transforms: Sequence[ProjectSpot]
     grader: ProjectSpot | None
-    templates: Mapping[str, Any]
+    templates: Mapping[str, object]
     by_score: bool
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, object]
 
 
 def read_checks(

@@ -64,7 +64,7 @@ class Config(PromptfooPart):
 
     description: str | None = None
     tags: dict[str, object] = Field(default_factory=dict)
-    prompts: Any = None
+    prompts: object = None
     providers: object = None
     targets: object = None
     tests: object = None
@@ -157,7 +157,7 @@ class Test(PromptfooPart):
     assertions: list[Any] = Field(alias="assert", default_factory=list)
     threshold: Annotated[float | None, Field(ge=0, le=1)] = None
     options: Options = Options()
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: dict[str, object] = Field(default_factory=dict)
     prompts: list[str] | None = None
     providers: list[str] | None = None
     provider: object = None

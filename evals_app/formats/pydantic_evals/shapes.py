@@ -20,7 +20,7 @@ class EvaluatedDataset(Foreign):
     schema_: Annotated[object, Field(alias="$schema")] = None  # only for editors
     name: str | None = None
     cases: Annotated[list[Any], Field(min_length=1, description="The cases.")]
-    evaluators: list[Any] = Field(default_factory=list)
+    evaluators: list[object] = Field(default_factory=list)
 
 
 class Case(Foreign):
@@ -30,7 +30,7 @@ class Case(Foreign):
     inputs: Annotated[Any, Field(description="What the agent is asked.")]
     metadata: Any = None
     expected_output: Any = None
-    evaluators: list[Any] = Field(default_factory=list)
+    evaluators: list[object] = Field(default_factory=list)
 
 
 class Evaluator(Foreign):

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.reading.parsed_file import decode_text
@@ -206,7 +205,7 @@ class _Writer:
     def _cells(self, values: Mapping[str, object], loc: Loc, owner: str) -> Row:
         cells = {}
         for column in _PLAIN_COLUMNS:
-            value: Any = values
+            value: object = values
             for key in column.path:
                 value = value.get(key) if isinstance(value, dict) else None
             if column.owner == owner and value is not None:

@@ -48,7 +48,7 @@ class WazaEval(Foreign):
     skill: Text | None = None
     scenario: Text | None = None
     config: WazaConfig = WazaConfig()
-    graders: list[Any] = Field(default_factory=list)
+    graders: list[object] = Field(default_factory=list)
     tasks: list[Text] = Field(default_factory=list)
 
 
@@ -80,7 +80,7 @@ class WazaExpected(Foreign):
 
     output_contains: list[Text] = Field(default_factory=list)
     output_not_contains: list[Text] = Field(default_factory=list)
-    behavior: dict[str, Any] = Field(default_factory=dict)
+    behavior: dict[str, object] = Field(default_factory=dict)
 
 
 class WazaTask(Foreign):
@@ -100,7 +100,7 @@ class WazaTask(Foreign):
     timeout_seconds: Annotated[float | None, Field(gt=0, le=1500)] = None
     inputs: WazaInputs
     expected: WazaExpected = WazaExpected()
-    graders: list[Any] = Field(default_factory=list)
+    graders: list[object] = Field(default_factory=list)
 
 
 class WazaGrader(Foreign):

@@ -160,6 +160,6 @@ def _case_entries(
 
 def command_line_user() -> Any:
     """Return a user who cannot sign in: entries need one, and the command line has none."""
-    users: Any = get_user_model()._default_manager  # noqa: SLF001 - how Django names it
+    users = get_user_model()._default_manager  # noqa: SLF001 - how Django names it
     user = users.filter(username=COMMAND_LINE).first()
     return user or users.create_user(COMMAND_LINE, is_active=False)

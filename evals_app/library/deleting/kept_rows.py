@@ -26,7 +26,7 @@ class TakenRows:
     """Rows as text, the references that deleting them emptied, and all their foreign keys."""
 
     content: str
-    references: list[dict[str, Any]]
+    references: list[dict[str, object]]
     keys: frozenset[Key]
     targets: frozenset[Key]
 
@@ -98,7 +98,7 @@ def _emptied_references(collector: Collector) -> Iterator[dict[str, Any]]:
     """Yield the references that a collector would empty, those with the same value together."""
     for (field, emptied), found in collector.field_updates.items():
         model = field.model
-        by_value: dict[Any, list[Any]] = {}
+        by_value: dict[object, list[object]] = {}
         for rows in cast("list[QuerySet[Any]]", found):  # not read yet, so only two columns are
             for pk, value in rows.values_list("pk", field.attname):
                 by_value.setdefault(value, []).append(pk)
@@ -117,7 +117,7 @@ def reference(
 def _mended_rows(rows: Sequence[Any]) -> Iterator[Any]:
     """Yield rows without their references to what is gone; leave out those that cannot be without."""
     own = {(_label(row), row.pk) for row in rows}
-    wanted: dict[str, set[Any]] = {}
+    wanted: dict[str, set[object]] = {}
     for row in rows:
         for _, (model, pk) in _targets(row):
             if (model, pk) not in own:
@@ -133,7 +133,7 @@ def _mended_rows(rows: Sequence[Any]) -> Iterator[Any]:
 
 def _existing(model: str, pks: Iterable[Any]) -> set[object]:
     rows = apps.get_model(model)._base_manager  # noqa: SLF001 - staged rows and unprepared runs too
-    found: set[Any] = set()
+    found: set[object] = set()
     for part in _parts(sorted(pks)):
         found |= set(rows.filter(pk__in=part).values_list("pk", flat=True))
     return found

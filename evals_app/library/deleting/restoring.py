@@ -60,7 +60,7 @@ def restore_deleted(entry: DeletedObject, *, by: User) -> RestoredObject:
         CannotError: it is no longer kept.
     """
     _lock(entry)
-    roots: list[Any] = []
+    roots = []
     renamed: list[str] = []
     for part in entry.parts.order_by("-pk"):  # a suite before its cases
         rows = read_rows(part.content)

@@ -152,7 +152,7 @@ def _user(name: str | None) -> object:
     Raises:
         CommandError: there is no such user.
     """
-    users: Any = get_user_model()._default_manager  # noqa: SLF001 - Django's name
+    users = get_user_model()._default_manager  # noqa: SLF001 - Django's name
     if name is None:
         return None
     user = users.filter(username=name).first()

@@ -1,7 +1,7 @@
 """Links with which a developer fills in an agent, without an account."""
 
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import Self
 
 from django.db import models
 from django.utils import timezone
@@ -48,7 +48,7 @@ class DeveloperLink(SecretLink):
     @property
     def is_open(self) -> bool:
         """Whether a developer may answer now."""
-        maker: Any = self.made_by
+        maker = self.made_by
         return (
             self.answered_at is None
             and not self.has_ended

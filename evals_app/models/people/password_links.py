@@ -1,7 +1,7 @@
 """Links with which people set a password: one for each person, made by someone who may manage them."""
 
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import Self
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -45,7 +45,7 @@ class PasswordLink(SecretLink):
 
     @property
     def ends_at(self) -> datetime:
-        person: Any = self.person
+        person = self.person
         return self.made_at + (LASTS_WITH_PASSWORD if person.has_usable_password() else LASTS)
 
     def fits(self, token: str) -> bool:

@@ -283,7 +283,7 @@ def rubric_items(run: Run) -> dict[str, int] | None:
 def rubric_bullets(run: Run) -> list[JsonObject]:
     """Count how often each bullet of the run's rubrics was met and missed, the most missed first."""
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    rubrics: Any = GradeResult.objects.filter(execution__run=run, type="rubric")
+    rubrics = GradeResult.objects.filter(execution__run=run, type="rubric")
     rubrics = rubrics.filter(details__has_key="applicable")  # others have no bullets
     for items in rubrics.values_list("details__items", flat=True).iterator(chunk_size=CHUNK):
         for item in items or ():

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.models import Count, Q
 
@@ -42,7 +42,7 @@ def counted_checks(run_id: int, *, cases: Collection[str] | None = None) -> Iter
     if cases is not None:
         wanted &= Q(execution__case__in=cases)
     columns = ("execution__position", "execution__case", "position", *CheckIdentity._fields)
-    grades: Any = GradeResult.objects.filter(wanted).values_list(*columns)
+    grades = GradeResult.objects.filter(wanted).values_list(*columns)
     rows = grades.annotate(
         trials_passed=Count("pk", filter=Q(passed=True)),
         trials_failed=Count("pk", filter=Q(passed=False)),

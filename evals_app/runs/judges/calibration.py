@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.models import Count, F, FilteredRelation, Max, Q, QuerySet, Sum, Window
 from django.db.models.functions import RowNumber
@@ -169,7 +169,7 @@ class CriterionLabels(NamedTuple):
 def labels_of(yardsticks: QuerySet[Yardstick]) -> dict[int, CriterionLabels]:
     """Return judged criteria, by key, with or without labels, in one query."""
     label = FilteredRelation("reviews", condition=label_condition("reviews"))
-    rows: QuerySet[Any, Any] = yardsticks.annotate(
+    rows = yardsticks.annotate(
         label=label,
         labels=Count("label"),
         keys=Sum("label__pk"),

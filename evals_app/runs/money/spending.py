@@ -63,7 +63,7 @@ def spending(first: date, *, by: By, reader: User | None = None) -> list[SpentAm
         .values(column, "role")
         .annotate(spent=Sum("spent_usd"), unsettled=Sum("unsettled_usd"), called=Max("agent_name"))
     )
-    rows: dict[Any, SpentAmount] = {}
+    rows: dict[object, SpentAmount] = {}
     for entry in sums:
         key = entry[column]
         row = rows.setdefault(key, SpentAmount("" if key is None else str(key), entry["called"]))

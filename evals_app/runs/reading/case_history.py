@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
-from typing import Any
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
@@ -263,7 +262,7 @@ class _Edits:
             return
         (newest, _), (_, oldest) = pairs[0], pairs[-1]
         agents = {result.run.agent_slug for pair in pairs for result in pair}
-        rows: dict[type[Model], QuerySet[Any]] = {
+        rows = {
             Case: Case.objects.filter(suite=suite.pk, name=newest.name),
             Suite: Suite.objects.filter(pk=suite.pk),
             Agent: Agent.objects.filter(slug__in=agents),

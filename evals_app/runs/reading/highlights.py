@@ -243,7 +243,7 @@ def _sure_checks(span: RunSpan) -> list[SureCheck]:
     grades = GradeResult.objects.filter(
         near, _in_span(span, "execution__"), status=GradeStatus.OK, passed__isnull=False
     )
-    checks: QuerySet[Any, Any] = (
+    checks = (
         grades.values("type", "label")
         .annotate(
             graded=Count("pk"),

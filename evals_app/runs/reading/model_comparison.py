@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, reduce
 from operator import or_
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db.models import BigIntegerField, Q
@@ -148,7 +148,7 @@ def failed_trials(
 
 def _read(wanted: Q) -> list[TableRun]:
     columns = (*TABLE_COLUMNS, "finished_at", "case_count")
-    rows: Any = Run.objects.filter(wanted).order_by("pk").values(*columns)
+    rows = Run.objects.filter(wanted).order_by("pk").values(*columns)
     found = [TableRun(row, {}) for row in rows[: MAX_RUNS_IN_TABLE + 1]]
     if len(found) > MAX_RUNS_IN_TABLE:
         raise NoTableError(_too_many(len(found)))

@@ -53,7 +53,7 @@ class CannotCheckError(CannotError):
 
 def people_who_may_review() -> QuerySet[User]:
     """Return the people that a task can be assigned to."""
-    people: Any = get_user_model()._default_manager  # noqa: SLF001 - how Django names it
+    people = get_user_model()._default_manager  # noqa: SLF001 - how Django names it
     may_see, may_review = (people.with_perm(name, backend=_BACKEND) for name in CHECKING)
     both: QuerySet[User] = may_review.filter(pk__in=may_see.values("pk"))
     return both.order_by("username")

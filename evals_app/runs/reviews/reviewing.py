@@ -223,7 +223,7 @@ def _yardstick(grade: GradeResult, item: int | None) -> Yardstick | None:
     """Return the criterion of the grade, or of one bullet; None if no judge was asked."""
     if item is None or grade.yardstick is None:
         return grade.yardstick
-    rows: list[dict[str, Any]] = grade.details["items"]
+    rows = grade.details["items"]
     bullet = next(row for row in rows if row.get("id") == item)
     if not (digest := bullet.get("yardstick")):
         return None

@@ -21,10 +21,10 @@ MAX_TEXT_BYTES = 200_000
 
 Need = Literal["expected", "context"]
 
-FROM_TURN: Any = Field(min_length=1, description="Leave blank to take the turn's expected text.")
+FROM_TURN: object = Field(min_length=1, description="Leave blank to take the turn's expected text.")
 # Tolerances of numbers.
-ABSOLUTE: Any = Field(ge=0, allow_inf_nan=False, title="Allowed difference")
-RELATIVE: Any = Field(
+ABSOLUTE: object = Field(ge=0, allow_inf_nan=False, title="Allowed difference")
+RELATIVE: object = Field(
     ge=0,
     allow_inf_nan=False,
     title="Allowed relative difference",

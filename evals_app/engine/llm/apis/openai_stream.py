@@ -17,14 +17,14 @@ class StreamedCompletion:
     def __init__(self) -> None:
         self.is_complete = False
         self.size = self.pieces = 0
-        self._body: dict[str, Any] = {}
+        self._body: dict[str, object] = {}
         self._text, self._refusal = "", ""
         self._reason: object = None
         self._error: object = None
-        self._calls: list[dict[str, Any]] = []
-        self._places: dict[object, dict[str, Any]] = {}
+        self._calls: list[dict[str, object]] = []
+        self._places: dict[object, dict[str, object]] = {}
         self._extra: dict[str, Any] = {}
-        self._logprobs: list[Any] = []
+        self._logprobs: list[object] = []
 
     @property
     def body(self) -> dict[str, Any]:
