@@ -13,11 +13,10 @@ from pydantic import ValidationError
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from evals_app.engine.llm.keys import why_unreachable
-from evals_app.engine.network.web import why_not_called
 from evals_app.engine.specs.base_spec import read_model
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.models import Agent, Case, ModelPrice, Provider, Suite
-from evals_app.runs.starting.obstacles import Obstacles
+from evals_app.runs.starting.site_obstacles import obstacles_now
 
 OWN = "agent"  # the agent's own model
 JUDGES = "ew-judges"  # the list of models that judge fields suggest
@@ -78,9 +77,7 @@ def no_judge_for(suite: SuiteSpec, case: Case) -> str:
     """Return a warning that a case needs a judge and has none. `suite` has only this case."""
     if suite.judged_check(suite.cases) is None:
         return ""
-    rows = Provider.objects.prefetch_related("prices")
-    providers = {row.slug: row.to_spec() for row in rows}
-    obstacles = Obstacles(providers, os.environ, why_not_called)
+    obstacles = obstacles_now()
     obstacles.check_judge_of_run(suite.cases[0], suite)
     obstacles.judge(suite, case.suite.agent.to_spec())
     return obstacles.no_judge

@@ -16,6 +16,8 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from django.db.models.functions import Coalesce
 from pydantic import ValidationError
 
+from evals_app.engine.preparing.needs import Needs
+from evals_app.engine.preparing.text_comparison import TextComparison
 from evals_app.engine.specs.base_spec import ModelSpec, read_model
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, conversation_digest, read_case
 from evals_app.models import Execution, Run, Suite, Transcript
@@ -26,14 +28,12 @@ from evals_app.runs.starting.freeze import (
     AT_ONCE,
     CannotStartError,
     Frozen,
-    choose_models,
+    complete_head,
     find_local_model,
-    obstacles_now,
     read_suite,
 )
-from evals_app.runs.starting.needs import Needs
 from evals_app.runs.starting.select import RunPart
-from evals_app.runs.starting.similarity import TextComparison
+from evals_app.runs.starting.site_obstacles import obstacles_now
 from evals_app.runs.starting.start_run import PlannedExecution, create_run
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.ground.words import near
@@ -158,7 +158,7 @@ def plan_regrade(
             spec = spec if other is None else spec.model_copy(update={"judge_model": other})
             frozen.head = old.model_copy(update={"suite": spec})
             comparison = TextComparison(obstacles, find_local_model)
-            choose_models(
+            complete_head(
                 run.suite, frozen, needs, comparison, paid=(), max_cost_usd=max_cost_usd, by=by
             )
             regrading.frozen, regrading.head = frozen, frozen.head

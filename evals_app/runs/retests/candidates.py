@@ -8,7 +8,6 @@ from decimal import Decimal
 from pydantic import ValidationError
 
 from evals_app.engine.forecast.run_forecast import Forecast
-from evals_app.engine.network.web import why_not_called
 from evals_app.engine.specs.agent_spec import OUTSIDE
 from evals_app.engine.statistics.retest import (
     LIKELY_TRIALS,
@@ -25,7 +24,7 @@ from evals_app.runs.ground.check_counts import counted_checks
 from evals_app.runs.reading.outcomes import case_outcomes
 from evals_app.runs.starting.forecast import forecast_frozen
 from evals_app.runs.starting.freeze import AT_ONCE, CannotStartError, archived_text
-from evals_app.runs.starting.obstacles import Obstacles
+from evals_app.runs.starting.site_obstacles import obstacles_now
 
 
 @dataclass(frozen=True)
@@ -209,7 +208,7 @@ def _why_not_run(
     except ValidationError:
         return [f"Run {run.pk} was made by another version of Evalwell."]
     providers = {provider.slug: provider for provider in frozen.providers}
-    obstacles = Obstacles(providers, environ, why_not_called)
+    obstacles = obstacles_now(environ, providers=providers)
     obstacles.agent(frozen.agent)
     judge = frozen.judge
     if judge is None or judge.provider == "scripted":

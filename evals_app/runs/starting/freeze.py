@@ -2,25 +2,29 @@
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from functools import partial
 from itertools import islice
 from tempfile import TemporaryFile
 from typing import NamedTuple, Self, TypedDict, TypeVar, Unpack
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.db.models import Model
 from django.utils import timezone
 from pydantic import ValidationError
 
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.llm.ollama import find_embedding_model
-from evals_app.engine.llm.pricing import prices_of, prices_on
 from evals_app.engine.network.web import why_not_called
-from evals_app.engine.specs.agent_spec import AgentSpec, ModelAgent
-from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec, Spec, read_model
+from evals_app.engine.preparing.case_choice import with_model
+from evals_app.engine.preparing.model_choice import choose_models
+from evals_app.engine.preparing.needs import Needs
+from evals_app.engine.preparing.obstacles import Obstacles
+from evals_app.engine.preparing.text_comparison import TextComparison
+from evals_app.engine.specs.agent_spec import AgentSpec
+from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec, Spec
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
 from evals_app.formats.reading.explain import explain
 from evals_app.formats.snapshots.run_snapshot import (
@@ -30,16 +34,13 @@ from evals_app.formats.snapshots.run_snapshot import (
     canonical_case,
     read_case,
 )
-from evals_app.models import Agent, Provider, Run, Snapshot, SnapshotCase, Suite
+from evals_app.models import Agent, EvaluationSteps, Run, Snapshot, SnapshotCase, Suite
 from evals_app.models.fields.concurrency import let_others_write
 from evals_app.runs.judges.trust import judge_trust
 from evals_app.runs.money.ceilings import is_paid, tightest_limit
 from evals_app.runs.reading.baselines import Baseline, find_baseline
-from evals_app.runs.starting.needs import Needs
-from evals_app.runs.starting.obstacles import Obstacles
 from evals_app.runs.starting.select import RunPart
-from evals_app.runs.starting.similarity import TextComparison
-from fixtures_app.ground.spec_errors import messages_of
+from evals_app.runs.starting.site_obstacles import look_for_files, obstacles_now
 from fixtures_app.models import EntityType, Fixture
 
 S = TypeVar("S", bound=Spec)
@@ -48,6 +49,7 @@ M = TypeVar("M", bound=Model)
 find_local_model = async_to_sync(find_embedding_model)
 
 AT_ONCE = 1000  # rows written
+_STEPS_AT_ONCE = 500  # stock SQLite takes 32,766 parameters
 
 
 class CannotStartError(CannotError):
@@ -196,7 +198,10 @@ def freeze(
         CannotStartError: something it needs is missing or does not fit.
     """
     own = _read(AgentSpec, (options.get("agent") or suite.agent).to_mapping())
-    tested = _with_model(own, options.get("model", ""))
+    try:
+        tested = with_model(own, options.get("model", ""))
+    except CannotError as error:
+        raise CannotStartError(*error.problems) from error
     obstacles = obstacles_now(options.get("environ", os.environ), why_not_called)
     obstacles.agent(tested)
     needs = Needs()
@@ -204,7 +209,7 @@ def freeze(
         frozen.replaced_model = str(own.asked_model) if tested is not own else ""
         head = read_suite(suite, frozen, needs, obstacles, most_cases=most_cases)
         frozen.baseline = find_baseline(suite, options.get("baseline"), obstacles.say)
-        obstacles.files(frozen.files)
+        look_for_files(obstacles, frozen.files)
         fixtures = Fixture.objects.filter(slug__in=head.fixtures).order_by("slug")
         frozen.head = SnapshotSpec(
             suite=head,
@@ -212,7 +217,7 @@ def freeze(
             fixtures=[row.to_spec() for row in fixtures.with_everything()],
             entity_types=[row.to_spec() for row in EntityType.objects.order_by("slug")],
         )
-        choose_models(
+        complete_head(
             suite,
             frozen,
             needs,
@@ -234,16 +239,7 @@ def _part(options: RunOptions) -> RunPart:
     )
 
 
-def obstacles_now(
-    environ: Mapping[str, str] = os.environ,
-    why_not_called: Callable[[str], str | None] = why_not_called,
-) -> Obstacles:
-    """Return an empty collection of obstacles, with today's providers."""
-    providers = {row.slug: row.to_spec() for row in Provider.objects.prefetch_related("prices")}
-    return Obstacles(providers, environ, why_not_called)
-
-
-def choose_models(
+def complete_head(
     suite: Suite | None,
     frozen: Frozen,
     needs: Needs,
@@ -261,33 +257,41 @@ def choose_models(
         CannotStartError: with everything that was in the way so far.
     """
     head, obstacles = frozen.head, comparison.obstacles
-    own_judges = obstacles.judges(needs, head.agent)
-    judge = obstacles.judge(head.suite, head.agent) if needs.judge else None
-    scripted = obstacles.load_scripts({judge, *own_judges})
-    chat_model = partial(obstacles.chat_model, head.suite, head.agent)
-    similarity = comparison.choose(needs, chat_model)
-    frozen.judges = [*_by_name([judge]), *_by_name(own_judges - {judge})]
-    comparing = [*comparison.models, similarity.judge if similarity else None]
-    models = _by_name([*paid, *frozen.judges, *comparing])
-    priced = _with_prices(obstacles.providers, models)
-    _compare_with_ceilings(obstacles, priced, models, max_cost_usd=max_cost_usd, by=by)
-    obstacles.size(*(round(n / frozen.share) for n in (frozen.executions, frozen.cases)))
+    chosen = choose_models(
+        head.suite, head.agent, needs, comparison, paid=paid, day=timezone.now().date()
+    )
+    frozen.judges = list(chosen.judges)
+    _compare_with_ceilings(
+        obstacles, chosen.providers, chosen.models, max_cost_usd=max_cost_usd, by=by
+    )
+    executions, cases = (round(n / frozen.share) for n in (frozen.executions, frozen.cases))
+    obstacles.size(executions, cases, most=settings.EVALS_MAX_EXECUTIONS)
     if obstacles.problems:
         without_judge = [suite] if suite is not None and obstacles.no_judge else []
         raise CannotStartError(*obstacles.problems, without_judge=without_judge)
     written = (read_case(case.content) for case in frozen)
     frozen.head = head.model_copy(
         update={
-            "judge": judge,
+            "judge": chosen.judge,
             "judge_trust": judge_trust(
-                head.suite, written, agent=head.agent.asked_model, judge=judge
+                head.suite, written, agent=head.agent.asked_model, judge=chosen.judge
             ),
-            "similarity": similarity,
-            "scripted": scripted,
-            "evaluation_steps": needs.known_steps(judge=judge, agent=head.agent.asked_model),
-            "providers": priced,
+            "similarity": chosen.similarity,
+            "scripted": list(chosen.scripted),
+            "evaluation_steps": _known_steps(
+                needs.step_keys(judge=chosen.judge, agent=head.agent.asked_model)
+            ),
+            "providers": list(chosen.providers),
         }
     )
+
+
+def _known_steps(keys: Sequence[str]) -> dict[str, list[str]]:
+    """Return the evaluation steps that exist, by key."""
+    steps: dict[str, list[str]] = {}
+    for start in range(0, len(keys), _STEPS_AT_ONCE):
+        steps |= EvaluationSteps.objects.current(keys[start : start + _STEPS_AT_ONCE])
+    return steps
 
 
 def _compare_with_ceilings(
@@ -308,11 +312,6 @@ def _compare_with_ceilings(
         obstacles.prices(priced, models, ceiling=min(known))
     if month and month.is_used_up and is_paid(priced):
         obstacles.say(month.why_refused)
-
-
-def _by_name(models: Iterable[ModelSpec | None]) -> list[ModelSpec]:
-    """Return each model once."""
-    return sorted({model for model in models if model is not None}, key=str)
 
 
 def read_suite(
@@ -353,19 +352,6 @@ def archived_text(slug: str) -> str:
     return f"Suite {slug} is archived. Restore it first, or import it."
 
 
-def _with_prices(
-    providers: Mapping[str, ProviderSpec], models: Collection[ModelSpec]
-) -> list[ProviderSpec]:
-    """Return the providers of these models, with their prices that are in force and nothing else."""
-    today, priced = timezone.now().date(), []
-    for slug in sorted({model.provider for model in models} & providers.keys()):
-        spec = providers[slug]
-        names = [model.name for model in models if model.provider == slug]
-        prices = prices_of(names, prices_on(today, spec.prices))
-        priced.append(spec.model_copy(update={"prices": prices}))
-    return priced
-
-
 def _read(spec: type[S], written: dict[str, object]) -> S:
     """Validate the content of rows: a check may be of a removed kind, an agent incomplete."""
     try:
@@ -374,18 +360,3 @@ def _read(spec: type[S], written: dict[str, object]) -> S:
         problems = explain(exc, model=spec, data=written)
         sentences = [f"{problem.keys}: {problem.message}" for problem in problems]
         raise CannotStartError(*sentences) from exc
-
-
-def _with_model(agent: AgentSpec, model: str) -> AgentSpec:
-    """Return the agent with another model, if one is given; its own keeps its settings."""
-    if not model:
-        return agent
-    if not isinstance(agent, ModelAgent):
-        kind = "is scripted" if agent.driver == "scripted" else f"has driver {agent.driver}"
-        problem = f"Agent {agent.slug} {kind}: it has no model that could be replaced."
-        raise CannotStartError(problem)
-    try:
-        other = read_model(model)
-    except ValidationError as exc:
-        raise CannotStartError(*messages_of(exc)) from exc
-    return agent if str(other) == str(agent.model) else agent.model_copy(update={"model": other})

@@ -8,13 +8,13 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from pydantic import ValidationError
 
+from evals_app.engine.preparing.obstacles import MAX_MESSAGES
 from evals_app.engine.record.trial import Verdict
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, read_case
 from evals_app.models import Agent, Execution, Run, Suite
 from evals_app.runs.money.ceilings import is_paid, tightest_limit
 from evals_app.runs.starting.edits import edited_since
 from evals_app.runs.starting.freeze import AT_ONCE, CannotStartError, archived_text
-from evals_app.runs.starting.obstacles import MAX_MESSAGES
 from evals_app.runs.starting.start_run import create_run, start_run
 from fixtures_app.ground.words import near
 

@@ -1,12 +1,12 @@
 """Which cases of a suite a run covers, how often, and with which agent and model."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 from django.db.models import QuerySet
 
-from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
+from evals_app.engine.preparing.case_choice import CaseChoice
 from evals_app.models import Agent, Case, Suite
 from fixtures_app.ground.words import nearest
 
@@ -16,34 +16,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunPart:
-    """The cases that match all conditions.
-
-    `cases` are parts of names, one of which must occur; of `tags` one must be a tag of the case or its
-    suite: both ignore case. `names` are whole names; `trials` None is the suite's number. Disabled
-    cases belong to it only `with_disabled`.
-    """
-
-    cases: Collection[str] = ()
-    tags: Collection[str] = ()
-    names: Collection[str] = ()
-    trials: int | None = None
-    with_disabled: bool = False
-
-    def matches(self, name: str, tags: Iterable[str]) -> bool:
-        """Whether a case of this name, with these tags of its own and its suite's, is among them."""
-        folded = name.casefold()
-        return (
-            (not self.cases or any(text.casefold() in folded for text in self.cases))
-            and (not self.tags or not _in_lower_case(self.tags).isdisjoint(_in_lower_case(tags)))
-            and (not self.names or name in self.names)
-        )
-
-    def trials_of(self, case: CaseSpec, suite: SuiteSpec) -> int:
-        """Return how often a case is run; 0 if it is not among them."""
-        if not self.matches(case.name, [*case.tags, *suite.tags]):
-            return 0
-        return self.trials or suite.trials_of(case)
+class RunPart(CaseChoice):
+    """The cases of stored suites that match all conditions."""
 
     def sample(self, suite: Suite, *, most: int) -> "Sample | None":
         """Return at most this many of its cases, evenly spread; None if the suite has no more."""
@@ -96,10 +70,6 @@ def evenly(rows: Sequence[T], *, most: int) -> Sequence[T]:
     """Return at most this many rows, evenly spread."""
     step = len(rows) / most
     return rows if step <= 1 else [rows[int(number * step)] for number in range(most)]
-
-
-def _in_lower_case(tags: Iterable[str]) -> set[str]:
-    return {tag.casefold() for tag in tags}
 
 
 def _each_has_cases(one: RunPart, other: RunPart, suites: Sequence[Suite]) -> bool:

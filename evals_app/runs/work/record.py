@@ -4,7 +4,6 @@ import logging
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
 
@@ -18,9 +17,9 @@ from django.utils import timezone
 from evals_app.engine.record.grade import GradedAssertion
 from evals_app.engine.record.trial import Cause, Failure, Verdict
 from evals_app.engine.running.run_gateway import Outcome
-from evals_app.engine.verdicts.case_summary import turn_times
 from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.models import Execution, GradeResult, Lease, PaidCalls, Run, Transcript, Yardstick
+from evals_app.reports.answers.outcome_columns import execution_columns, grade_columns
 from evals_app.runs.ground import events
 from evals_app.runs.ground.patience import AWAY
 from evals_app.runs.ground.tallies import count_outcomes
@@ -29,6 +28,9 @@ from evals_app.runs.work.skipping import skip_decided
 from fixtures_app.ground.storable import storable
 
 log = logging.getLogger(__name__)
+
+# Columns of a grade with texts of agents, judges and people, which may be anything.
+_WRITTEN_BY_OTHERS = ("label", "reason", "evidence", "details", "calls")
 
 
 def record_outcomes(
@@ -156,25 +158,13 @@ def _update_executions(outcomes: Sequence[Outcome]) -> None:
 
 
 def _columns(outcome: Outcome) -> dict[str, object]:
-    trial, decision, judge = outcome.trial, outcome.decision, outcome.judge_usage
+    known = execution_columns(outcome)
     return {
-        "status": Execution.Status.FINISHED if decision else Execution.Status.CANCELLED,
-        "verdict": decision.verdict.value if decision else "",
-        "cause": decision.cause.value if decision and decision.cause else "",
-        "reason": storable(decision.reason) if decision else "",
-        "score": decision.score if decision else None,
+        **known,
+        "status": Execution.Status.FINISHED if outcome.decision else Execution.Status.CANCELLED,
+        "reason": storable(known["reason"]),
+        "summary": storable(known["summary"]),
         "lease_token": None,
-        "is_scripted": outcome.is_scripted,
-        "agent_prompt_tokens": trial.usage.prompt_tokens,
-        "agent_response_tokens": trial.usage.response_tokens,
-        "judge_prompt_tokens": judge.prompt_tokens,
-        "judge_response_tokens": judge.response_tokens,
-        "agent_cost_usd": trial.cost_usd,
-        "judge_cost_usd": outcome.judge_cost_usd,
-        "time_ms": trial.time_ms,
-        "tool_calls": len(trial.tool_calls) if trial.reports_calls else None,
-        "turn_ms": turn_times(trial),
-        "summary": storable(dict(outcome.summary)),
         "finished_at": timezone.now(),
     }
 
@@ -189,26 +179,11 @@ def _grade_rows(outcomes: Sequence[Outcome]) -> list[GradeResult]:
 def _grade_row(
     execution_id: int, graded: GradedAssertion, yardsticks: Mapping[str, int]
 ) -> GradeResult:
-    grade = graded.grade
+    known = grade_columns(graded)
+    known |= {name: storable(known[name]) for name in _WRITTEN_BY_OTHERS}
+    criterion = graded.judged_criterion
     return GradeResult(
         execution_id=execution_id,
-        turn=graded.turn,
-        position=graded.position,
-        family=graded.family,
-        type=graded.type,
-        label=storable(graded.label),
-        weight=graded.weight,
-        threshold=graded.threshold,
-        score=grade.score,
-        passed=grade.passed,
-        status=grade.status.value,
-        cause=grade.cause.value if grade.cause else "",
-        reason=storable(grade.reason),
-        evidence=storable([asdict(quote) for quote in grade.evidence]),
-        details=storable(grade.details),
-        calls=storable([call.to_json() for call in grade.calls]),
-        question=graded.question,
-        yardstick_id=yardsticks[graded.judged_criterion.digest]
-        if graded.judged_criterion
-        else None,
+        yardstick_id=yardsticks[criterion.digest] if criterion else None,
+        **known,
     )

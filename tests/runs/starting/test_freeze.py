@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from evals_app.engine.preparing import obstacles
 from evals_app.engine.specs.agent_spec import HttpAgent
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import Assertion, ModelPrice, Provider, Snapshot, SnapshotCase, Suite, Turn
 from evals_app.models.authored import suites
-from evals_app.runs.starting import obstacles
 from evals_app.runs.starting.freeze import CannotStartError, freeze
 from tests.engine.permitting import permitting
 from tests.runs.suites import make_agent, make_suite

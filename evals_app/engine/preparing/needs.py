@@ -7,9 +7,6 @@ from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.judging import Recipe
 from evals_app.engine.specs.base_spec import ModelSpec
 from evals_app.engine.suites.suite_spec import AssertionSpec
-from evals_app.models import EvaluationSteps
-
-AT_ONCE = 500  # steps: stock SQLite takes 32,766 parameters
 
 Reference = ModelSpec | str  # "agent" is the model of the agent that is tested
 
@@ -61,16 +58,10 @@ class Needs:
         if grader.require == "embeddings":
             self.requires_embeddings = self.requires_embeddings or label
 
-    def known_steps(
-        self, *, judge: ModelSpec | None, agent: ModelSpec | None
-    ) -> dict[str, list[str]]:
-        """Return the evaluation steps that exist, by key; `agent` is the tested agent's model."""
+    def step_keys(self, *, judge: ModelSpec | None, agent: ModelSpec | None) -> list[str]:
+        """Return the keys of the evaluation steps that it uses; `agent` is the tested agent's model."""
         keys = []
         for recipe, own in self.recipes:
             model = judge if own is None else own if isinstance(own, ModelSpec) else agent
             keys.append(replace(recipe, model=str(model)).key)
-        keys.sort()
-        steps: dict[str, list[str]] = {}
-        for start in range(0, len(keys), AT_ONCE):
-            steps |= EvaluationSteps.objects.current(keys[start : start + AT_ONCE])
-        return steps
+        return sorted(keys)

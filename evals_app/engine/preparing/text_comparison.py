@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from django.conf import settings
 from pydantic import ValidationError
 
 from evals_app.engine.network.provider_kinds import KINDS
+from evals_app.engine.preparing.needs import Needs
+from evals_app.engine.preparing.obstacles import Obstacles
 from evals_app.engine.specs.base_spec import ModelSpec, read_model
 from evals_app.engine.verdicts.similarity import SimilaritySpec
-from evals_app.runs.starting.needs import Needs
-from evals_app.runs.starting.obstacles import Obstacles
 from fixtures_app.ground.spec_errors import messages_of
 
 _USUAL = ("openai", "gemini")  # whose embeddings are used if there is a key
@@ -50,7 +49,7 @@ class TextComparison:
         return measured or self._judge(chat_model()) or SimilaritySpec(way="words")
 
     def _embeddings(self) -> SimilaritySpec | None:
-        if written := settings.EVALS_EMBEDDING_MODEL:
+        if written := self.obstacles.usual.embedding:
             try:
                 model = read_model(written)
             except ValidationError as exc:
@@ -78,7 +77,7 @@ class TextComparison:
         return SimilaritySpec(way="embeddings", model=model)
 
     def _static(self) -> SimilaritySpec | None:
-        directory = settings.EVALS_MODEL2VEC_DIR
+        directory = self.obstacles.usual.model2vec_dir
         if not directory:
             return None
         if not Path(directory).is_dir():

@@ -5,40 +5,52 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from importlib.util import find_spec
 
-from django.conf import settings
 from pydantic import ValidationError
 
 from evals_app.engine.agents.tools.mcp_tools import MISSING as MISSING_MCP
 from evals_app.engine.llm.keys import no_judge, unknown_address, why_unreachable
 from evals_app.engine.llm.pricing import Prices, usd_text
+from evals_app.engine.preparing.needs import Needs
 from evals_app.engine.specs.agent_spec import AgentSpec, HttpAgent, ModelAgent, ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec, read_model
 from evals_app.engine.specs.tool_spec import HeaderValue, HttpTool, McpTools, header_variables
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec
-from evals_app.models import Agent, Attachment
-from evals_app.runs.starting.needs import Needs
 from fixtures_app.ground.spec_errors import messages_of
-from fixtures_app.tools import TOOLS
 
 MAX_MESSAGES = 5  # named of those that still have variables
 
 
+@dataclass(frozen=True, slots=True)
+class UsualModels:
+    """The models of checks that name none: a judge, one for embeddings, and a folder of model2vec."""
+
+    judge: str
+    embedding: str = ""
+    model2vec_dir: str = ""
+
+
 @dataclass
 class Obstacles:
-    """Collects what keeps a run from starting."""
+    """Collects what keeps a run from starting.
+
+    `tools` are the names of the tools that worlds have; `agents_of` returns agents by their slugs.
+    """
 
     providers: Mapping[str, ProviderSpec]
     environ: Mapping[str, str]
     why_not_called: Callable[[str], str | None]
+    usual: UsualModels
+    tools: Collection[str]
+    agents_of: Callable[[Collection[str]], Mapping[str, AgentSpec]]
     problems: list[str] = field(default_factory=list)
     no_judge: str = ""  # the problem that no one can judge, if that is one
     _unjudged: AssertionSpec | None = None  # a check of a chosen case without a judge
     _unfilled: int = 0
 
     def agent(self, agent: AgentSpec) -> None:
-        unknown = [tool for tool in agent.world_tools if tool not in TOOLS]
+        unknown = [tool for tool in agent.world_tools if tool not in self.tools]
         if unknown:
-            known = ", ".join(TOOLS)
+            known = ", ".join(self.tools)
             self.say(f"Agent {agent.slug} has unknown tools: {', '.join(unknown)}. Known: {known}.")
         if isinstance(agent, ModelAgent):
             if agent.model.provider == "scripted":
@@ -83,14 +95,8 @@ class Obstacles:
         if self._unjudged is None:
             self._unjudged = suite.judged_check([case])
 
-    def files(self, paths: Mapping[str, str]) -> None:
-        """Report files of turns whose content is not stored."""
-        for sha256 in set(paths) - Attachment.objects.keep(paths).keys() if paths else ():
-            self.say(f"The content of {paths[sha256]} is not stored: import its suite again.")
-
-    def size(self, executions: int, cases: int) -> None:
+    def size(self, executions: int, cases: int, *, most: int) -> None:
         """Look at how many conversations there would be."""
-        most = settings.EVALS_MAX_EXECUTIONS
         if executions > most:
             self.say(
                 f"This run would have {executions:,} conversations ({cases:,} cases with all their"
@@ -106,8 +112,8 @@ class Obstacles:
         """Choose the judge of checks that name none."""
         before, model = len(self.problems), self.chat_model(suite, agent)
         if model is None and self._unjudged is not None and len(self.problems) == before:
-            check, site = self._unjudged.label, settings.EVALS_JUDGE_MODEL
-            known = self.providers.values()
+            check, known = self._unjudged.label, self.providers.values()
+            site = self.usual.judge
             self.no_judge = no_judge(suite.slug, check, site, known, self.environ)
             self.say(self.no_judge)
         return model
@@ -117,10 +123,10 @@ class Obstacles:
         if suite.judge_model is not None:
             return self._resolve_model(suite.judge_model, agent, f"Suite {suite.slug}")
         try:
-            site = read_model(settings.EVALS_JUDGE_MODEL)
+            site = read_model(self.usual.judge)
         except ValidationError as exc:
             problem = messages_of(exc)[0]
-            self.say(f"EVALS_JUDGE_MODEL is {settings.EVALS_JUDGE_MODEL!r}. {problem}")
+            self.say(f"EVALS_JUDGE_MODEL is {self.usual.judge!r}. {problem}")
             return None
         if self.why_unreachable(site) is None:
             return site
@@ -129,14 +135,14 @@ class Obstacles:
     def load_scripts(self, judges: Collection[ModelSpec | None]) -> list[ScriptedAgent]:
         """Load the agents that scripted judges follow."""
         slugs = {judge.name for judge in judges if judge and judge.provider == "scripted"}
-        agents = {row.slug: row for row in Agent.objects.filter(slug__in=slugs)}
+        agents = self.agents_of(slugs)
         for slug in sorted(slugs):
             if slug not in agents:
                 self.say(f"The judge scripted/{slug} names no agent that exists.")
-            elif not agents[slug].is_scripted:
+            elif agents[slug].driver != "scripted":
                 self.say(f"The judge scripted/{slug} names an agent that is not scripted.")
-        specs = (agents[slug].to_spec() for slug in sorted(agents))
-        return [spec for spec in specs if isinstance(spec, ScriptedAgent)]
+        known = (agents[slug] for slug in sorted(slugs & agents.keys()))
+        return [agent for agent in known if isinstance(agent, ScriptedAgent)]
 
     def prices(
         self, providers: Sequence[ProviderSpec], models: Sequence[ModelSpec], *, ceiling: Decimal
