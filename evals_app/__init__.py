@@ -6,7 +6,7 @@ Layers; each imports only from those below it (contracts in pyproject.toml):
     admin | api | mcp | tasks           what people, programs, agents and the queue call
     requests                            what REST and MCP share
     library | runs                      specs to rows and back; runs, from start to report
-    models                              rows, their integrity and their changes of status
+    code | models                       evals as code; rows, their integrity and their changes of status
     formats | reports                   bytes to specs and back; results as words and documents
     engine                              run conversations and grade them; knows no Django
     fixtures_app.ground                 what both applications need; knows no Django

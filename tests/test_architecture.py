@@ -44,6 +44,7 @@ TOP_LEVEL = {
     "Makefile",
     "bootstrap.lock",
     "deno.json",
+    "evalwell.py",
     "README.md",
     "SECURITY.md",
     "action.yml",

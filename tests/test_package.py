@@ -42,10 +42,16 @@ def test_it_has_no_tests_and_no_data(files: set[str]) -> None:
     tops = {name.partition("/")[0] for name in files}
 
     assert {name for name in tops if not name.endswith(".dist-info")} == {
-        *("evals_app", "evalsite", "fixtures_app")
+        *("evals_app", "evalsite", "evalwell", "fixtures_app")
     }
 
 
 def test_it_brings_the_command(files: set[str]) -> None:
     assert any(name.endswith(".dist-info/entry_points.txt") for name in files)
     assert "evalsite/command_line.py" in files
+
+
+def test_it_brings_evals_as_code_with_its_types(files: set[str]) -> None:
+    typed = {f"{package}/py.typed" for package in ("evals_app", "evalwell", "fixtures_app")}
+
+    assert {"evalwell/__init__.py", *typed} - files == set()

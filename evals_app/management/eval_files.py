@@ -1,11 +1,12 @@
 """The eval files below paths: their names, contents and changes."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from evals_app.formats.detect import EXPECTED, eval_files
-from evals_app.formats.foreign.attached import FindFile, is_shown
+from evals_app.formats.detect import EXPECTED
+from evals_app.formats.folders import files_in
+from evals_app.formats.foreign.attached import FindFile
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.reading.parsed_file import MAX_BYTES
 from evals_app.management import usage_error
@@ -32,7 +33,7 @@ def read_paths(paths: Sequence[str]) -> list[SourceFile]:
         # Python takes it for the current folder; in a shell it is a variable that is not set.
         problems.append("One of the paths is empty; write . for the current folder.")
     once: dict[Path, Path] = {}
-    for file in _files(paths):
+    for file in files_in(map(Path, paths)):
         once.setdefault(file.resolve(), file)
     files = []
     for file in once.values():
@@ -63,28 +64,6 @@ def _is_text(path: str) -> bool:
     return True
 
 
-def _files(paths: Sequence[str]) -> Iterator[Path]:
-    """Return files, and the eval files of folders in a stable order; without any, the tables."""
-    for path in map(Path, paths):
-        if path.is_dir():
-            # Some are known by the folders above them, which may lie above this one.
-            home = path.resolve()
-            inside = {(home / file).as_posix(): file for file in _visible(path)}
-            yield from (path / inside[file] for file in eval_files(inside))
-        else:
-            yield path
-
-
-def _visible(folder: Path) -> Iterator[Path]:
-    """Walk a folder in a stable order; hidden files and attachments of suites are left out."""
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            inside = Path(parent, name).relative_to(folder)
-            if not (name.startswith(".") or is_shown(inside.as_posix())):
-                yield inside
-
-
 class Lookout:
     """Notices when something changes that an import of these paths reads.
 
@@ -100,7 +79,7 @@ class Lookout:
     def begin(self) -> None:
         """Remember how the files are, just before an import reads them."""
         self._beside.clear()
-        self._seen = {file: _stamp(file) for file in _files(self._paths)}
+        self._seen = {file: _stamp(file) for file in files_in(map(Path, self._paths))}
 
     def over(self, find: FindFile) -> FindFile:
         """Watch other paths that an import finds or misses."""
@@ -118,7 +97,7 @@ class Lookout:
         while now == before or now != last:
             self._pause()
             last = now
-            now = {file: _stamp(file) for file in (*before, *_files(self._paths))}
+            now = {file: _stamp(file) for file in (*before, *files_in(map(Path, self._paths)))}
 
 
 def _stamp(path: Path) -> Stamp:

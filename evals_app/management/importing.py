@@ -11,11 +11,11 @@ from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.foreign.attached import FindFile
 from evals_app.formats.foreign.shapes import TableChoices
 from evals_app.formats.reading.problems import FormatError
+from evals_app.formats.reading.sibling_files import SiblingFiles
 from evals_app.formats.tables.chosen import UnknownColumn, read_choices
 from evals_app.library.changes.import_report import ImportReport
 from evals_app.library.importing.file_import import EditedError, NoChecksError, import_files
 from evals_app.library.importing.rights import EVERYTHING, Rights
-from evals_app.library.importing.sibling_files import SiblingFiles
 from evals_app.management import usage_error
 from evals_app.management.eval_files import read_paths
 from evals_app.management.problems import tell, tell_report

@@ -17,8 +17,8 @@ from django.db import connections
 
 from evals_app.engine.record.trial import Trial
 from evals_app.formats.importing import SourceFile, read_files
+from evals_app.formats.reading.sibling_files import SiblingFiles
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, read_case
-from evals_app.library.importing.sibling_files import SiblingFiles
 from evals_app.models import Agent, ApiToken, EvaluationSteps, Provider, Run, Suite, Transcript
 from fixtures_app.library import fixture_specs
 from tests.migrations.stored import DATABASES

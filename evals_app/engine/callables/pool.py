@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from evals_app.engine.basics.errors import CodeError
 from evals_app.engine.basics.permits import OUR_MODULE, permits
+from evals_app.engine.callables.here import FunctionHere, is_here
 from evals_app.engine.callables.loading import Purpose
 from evals_app.engine.callables.processes import Guard, Process, ending, environment, readable
 from fixtures_app.ground.strict_json import Json
@@ -176,12 +177,18 @@ class Callables:
     @asynccontextmanager
     async def load(
         self, reference: str, purpose: Purpose, *, interpreter: str | None = None
-    ) -> AsyncIterator[LoadedCallable]:
+    ) -> AsyncIterator[LoadedCallable | FunctionHere]:
         """Lend a process that has loaded the callable; one that does not answer is killed.
+
+        What was registered in this process is called here.
 
         Raises:
             CodeError: it is not (or no longer) permitted, or cannot be loaded.
         """
+        if is_here(reference):
+            async with self._places:
+                yield FunctionHere()
+            return
         module = reference.partition(":")[0]
         if not permits().module(module):
             raise CodeError(

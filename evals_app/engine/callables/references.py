@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from evals_app.engine.basics.permits import OUR_COMMAND, OUR_MODULE, permits
+from evals_app.engine.callables.here import is_here, problem_here
 from evals_app.engine.callables.loading import Purpose
 from evals_app.engine.callables.pool import child, path_of, to_load
 from evals_app.engine.callables.processes import ROOT, ending, environment
@@ -58,6 +59,8 @@ def callable_problem(
     reference: str, purpose: Purpose, *, interpreter: str | None = None
 ) -> str | None:
     """Explain why a callable cannot be used, in an interpreter of its own if it has one; None if it can."""
+    if is_here(reference):
+        return problem_here(reference, purpose)
     match = _SHAPE.fullmatch(reference)
     if match is None:
         return "Write module.path:function, for example my_graders.money:total."

@@ -75,6 +75,11 @@ def read_suite(content: str) -> SuiteSpec:
     return _SuitePart.model_validate_json(content, context=FROZEN).suite
 
 
+def as_in_snapshots(suite: SuiteSpec) -> SuiteSpec:
+    """Return a suite as snapshots have it: with its keys in order, and permissions no longer asked."""
+    return SuiteSpec.model_validate_json(_canonical(suite), context=FROZEN)
+
+
 def canonical_case(case: CaseSpec) -> str:
     """Write a case as the one JSON text that it has."""
     return _canonical(case)

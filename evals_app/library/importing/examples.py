@@ -5,10 +5,10 @@ from django.conf import settings
 from evals_app.formats.detect import is_eval_file
 from evals_app.formats.foreign.attached import is_shown
 from evals_app.formats.importing import SourceFile
+from evals_app.formats.reading.sibling_files import SiblingFiles
 from evals_app.library.changes.import_report import ImportReport
 from evals_app.library.importing.file_import import import_files
 from evals_app.library.importing.rights import EVERYTHING, Rights
-from evals_app.library.importing.sibling_files import SiblingFiles
 
 EXAMPLES = settings.FILES_DIR / "examples"
 

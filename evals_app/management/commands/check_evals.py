@@ -117,7 +117,7 @@ class Command(RunsCommand):
         from evals_app.formats.checking.references import ExistingObjects  # noqa: PLC0415
         from evals_app.formats.importing import read_files  # noqa: PLC0415
         from evals_app.formats.reading.problems import FormatError  # noqa: PLC0415
-        from evals_app.library.importing.sibling_files import SiblingFiles  # noqa: PLC0415
+        from evals_app.formats.reading.sibling_files import SiblingFiles  # noqa: PLC0415
         from evals_app.management.eval_files import read_paths  # noqa: PLC0415
         from evals_app.management.importing import table_choices_of  # noqa: PLC0415
 

@@ -16,10 +16,10 @@ from django.utils import timezone
 
 from evals_app.engine.record.grade import GradedAssertion
 from evals_app.engine.record.trial import Cause, Failure, Verdict
+from evals_app.engine.running.outcome_columns import execution_columns, grade_columns
 from evals_app.engine.running.run_gateway import Outcome
 from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.models import Execution, GradeResult, Lease, PaidCalls, Run, Transcript, Yardstick
-from evals_app.reports.answers.outcome_columns import execution_columns, grade_columns
 from evals_app.runs.ground import events
 from evals_app.runs.ground.patience import AWAY
 from evals_app.runs.ground.tallies import count_outcomes

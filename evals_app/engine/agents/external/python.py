@@ -12,6 +12,7 @@ from evals_app.engine.agents.external.outside import Outside
 from evals_app.engine.agents.external.reply import read_reply
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.basics.errors import AgentError, CodeError, ConfigurationError
+from evals_app.engine.callables.here import FunctionHere
 from evals_app.engine.callables.pool import Callables, LoadedCallable
 from evals_app.engine.specs.agent_spec import PythonAgent
 
@@ -37,7 +38,7 @@ class PythonSession:
         self._outside = Outside(setting)
         self._callables = callables
         self._processes = processes
-        self._loaded: LoadedCallable | None = None
+        self._loaded: LoadedCallable | FunctionHere | None = None
 
     async def respond(self, exchange: Exchange) -> None:
         loaded = await self._ready(exchange)
@@ -52,7 +53,7 @@ class PythonSession:
             reply = read_reply(value)
         self._outside.note(exchange, reply)
 
-    async def _ready(self, exchange: Exchange) -> LoadedCallable:
+    async def _ready(self, exchange: Exchange) -> LoadedCallable | FunctionHere:
         """Return the process; the wait for it and for its imports is not the agent's time."""
         if self._loaded is not None and self._loaded.can_be_used_again:
             return self._loaded

@@ -1,14 +1,14 @@
-"""Outcomes of the engine as the columns of results: stored by sites, and read by `run_json`."""
+"""Outcomes of the engine as the columns of results: stored by sites, and read by reports."""
 
 from dataclasses import asdict
+from typing import Any
 
 from evals_app.engine.record.grade import GradedAssertion
 from evals_app.engine.running.run_gateway import Outcome
 from evals_app.engine.verdicts.case_summary import turn_times
-from fixtures_app.ground.strict_json import JsonObject
 
 
-def execution_columns(outcome: Outcome) -> JsonObject:
+def execution_columns(outcome: Outcome) -> dict[str, Any]:
     """Return what is known of a conversation that has ended; what is unknown is None."""
     trial, decision, judge = outcome.trial, outcome.decision, outcome.judge_usage
     return {
@@ -30,7 +30,7 @@ def execution_columns(outcome: Outcome) -> JsonObject:
     }
 
 
-def grade_columns(graded: GradedAssertion) -> JsonObject:
+def grade_columns(graded: GradedAssertion) -> dict[str, Any]:
     """Return what is known of a check that was graded, without its criterion."""
     grade = graded.grade
     return {

@@ -4,9 +4,9 @@ import pytest
 
 from evals_app.engine.specs.files import sha256_of
 from evals_app.formats.importing import SourceFile
+from evals_app.formats.reading.sibling_files import SiblingFiles
 from evals_app.library.exporting.file_export import export_files
 from evals_app.library.importing.file_import import import_files
-from evals_app.library.importing.sibling_files import SiblingFiles
 from evals_app.models import Attachment, Suite
 from tests.library.written import AGENT
 
