@@ -1,11 +1,14 @@
 """Headers of every response, the probes of load balancers and supervisors, and `security.txt`."""
 
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
 from django.db import Error, connection, models
@@ -15,6 +18,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from evals_app.models import Activity
+from evals_app.models.people.activity import Source, acts_from, note_act
 from evals_app.models.people.profiles import zone_of
 from evals_app.runs.ground.workers import live_workers
 
@@ -178,6 +183,82 @@ class PossibleIds:
             if not (number.isascii() and number.isdecimal()):
                 return False
         return int(number) <= self.most
+
+
+class NotedActs:
+    """Note what people do: from where, downloads, and writes that left no other entry."""
+
+    _roots = {"/api/": Activity.Origin.REST, "/mcp": Activity.Origin.MCP}
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request."""
+        origins = (self._roots[root] for root in self._roots if request.path.startswith(root))
+        writes = WriteWatch()
+        with acts_from(next(origins, Activity.Origin.PAGE)) as source:
+            with connection.execute_wrapper(writes):
+                response = self.get_response(request)
+            if response.status_code < HTTPStatus.BAD_REQUEST:
+                self._note_rest(request, response, source, writes)
+        return response
+
+    @staticmethod
+    def _note_rest(
+        request: HttpRequest, response: HttpResponse, source: Source, writes: "WriteWatch"
+    ) -> None:
+        name = response.headers.get("Content-Disposition", "").partition("filename=")[2].strip('"')
+        if name:
+            note_act(Activity.Kind.DOWNLOADED, f"Downloaded {name}.", user=_signed_in(request))
+        elif writes.tables and not source.acts and (user := _signed_in(request)):
+            note_act(Activity.Kind.CHANGED, f"Wrote: {writes.in_words}.", user=user)
+
+
+class WriteWatch:
+    """The tables that a request writes, without those in which no person acts."""
+
+    passed_over: ClassVar[Mapping[str, str]] = {
+        "auth_user": "signing in writes when; forms of people leave entries of their own",
+        "django_session": "signing in and out are acts",
+        "django_admin_log": "an entry is an act, or part of one",
+        "axes_": "failed sign-ins are acts",
+        "django_q_": "only wakes workers",
+        "evals_app_activity": "the acts themselves",
+        "evals_app_apitoken": "when it was last used; forms of tokens leave entries of their own",
+        "evals_app_savedview": "a bookmark that only its person sees",
+        "evals_app_tally": "counters for monitoring",
+        "evals_app_trace": "spans that agents send",
+    }
+    _pattern = re.compile(r'(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM) "(\w+)"')
+
+    def __init__(self) -> None:
+        self.tables: dict[str, None] = {}
+
+    def __call__(
+        self, execute: Callable[..., Any], sql: str, params: Any, many: Any, context: Any
+    ) -> Any:
+        """Execute a statement."""
+        result = execute(sql, params, many, context)
+        # Whether something changed is known but for inserts, which always do.
+        if sql.startswith("INSERT") or context["cursor"].rowcount:
+            table = found[1] if (found := self._pattern.match(sql)) else ""
+            if table and not table.startswith(tuple(self.passed_over)):
+                self.tables[table] = None
+        return result
+
+    @property
+    def in_words(self) -> str:
+        """The names of the tables, as people read them."""
+        names = {
+            model._meta.db_table: str(model._meta.verbose_name)  # noqa: SLF001 - documented
+            for model in apps.get_models(include_auto_created=True)
+        }
+        return ", ".join(names.get(table, table) for table in self.tables)
+
+
+def _signed_in(request: HttpRequest) -> Any:
+    return request.user if request.user.is_authenticated else None
 
 
 class TimeZoneOfReader:

@@ -94,6 +94,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "evalsite.middleware.NotedActs",
     "evalsite.middleware.PossibleIds",
     "evalsite.middleware.TimeZoneOfReader",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -244,6 +245,8 @@ EVALS_KEEP_TRANSCRIPTS_DAYS = environment.count("EVALS_KEEP_TRANSCRIPTS_DAYS", 0
 EVALS_KEEP_DELETED_DAYS = environment.count("EVALS_KEEP_DELETED_DAYS", 30, least=1)
 # How long it is known who signed in, or failed to, and from where.
 EVALS_KEEP_SIGN_INS_DAYS = environment.count("EVALS_KEEP_SIGN_INS_DAYS", 90, least=1)
+# How long the site keeps who did what. 0: forever.
+EVALS_KEEP_ACTIVITY_DAYS = environment.count("EVALS_KEEP_ACTIVITY_DAYS", 0, least=0)
 METRICS = environment.flag("EVALWELL_METRICS")  # /metrics, for holders of a token
 # Where executions are exported as traces, with the names that OpenTelemetry has for it.
 OTLP_ENDPOINT = environment.collector_address("OTEL_EXPORTER_OTLP_ENDPOINT")

@@ -12,6 +12,7 @@ from evals_app.engine.specs.agent_spec import NOT_CONNECTED
 from evals_app.library.deleting.written import delete_case
 from evals_app.models import (
     AcceptedFailure,
+    Activity,
     Agent,
     ApiToken,
     Assertion,
@@ -110,6 +111,7 @@ def samples_for(settings: Any) -> Samples:
         "bulkedit": BulkEdit.objects.create(
             suite=suite, what="Disabled", fields=["enabled"], changed=[]
         ),
+        "activity": Activity.objects.create(by_name="owner", kind="changed", text="Changed."),
         "group": Group.objects.create(name="Readers"),
     }
     parts = {name: row.pk for name, row in rows.items()}

@@ -246,6 +246,7 @@ ROWS = {
     "set monthly ceilings": ("evals_app", "change_monthlyceiling"),
     "see what others spent": ("auth", "view_user"),
     "invite people": ("auth", "add_user"),
+    "see who did what": ("evals_app", "view_activity"),
 }
 
 

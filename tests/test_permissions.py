@@ -268,6 +268,16 @@ PAGES: dict[str, Need] = {
     f"{_TASK}<int:pk>/close/": REVIEWING,
     f"{_TASK}<int:pk>/check/": REVIEWING,
     f"{_TASK}<int:pk>/check/<int:position>/": {"GET": "view_execution", "POST": REVIEWING},
+    **pages(
+        "evals_app",
+        "activity",
+        list="view_activity",
+        add=NOBODY,
+        history="view_activity",
+        delete=NOBODY,
+        change={"GET": "view_activity", "POST": NOBODY},
+    ),
+    "admin/evals_app/activity/csv/": {"GET": "view_activity", "POST": NOBODY},
     "admin/evals_app/spending/": {"GET": "view_run", "POST": NOBODY},
     **pages(
         "evals_app",
@@ -403,6 +413,7 @@ REST: dict[str, dict[str, Scoped]] = {
     },
     "api/yardsticks/": {"GET": ("read", "view_execution")},
     "api/yardsticks/<slug:digest>/": {"GET": ("read", "view_execution")},
+    "api/activity/": {"GET": ("read", "view_activity")},
     "api/spending/": {"GET": ("read", "view_run")},
     "api/files/": {"POST": ("author", "change_case")},
     "api/files/<slug:sha256>/": {"GET": ("read", "view_case")},
@@ -511,7 +522,7 @@ def samples(settings: Any) -> Samples:
 
 ALL = frozenset(
     [
-        *("review_execution", "decide_release"),
+        *("review_execution", "decide_release", "view_activity"),
         *(
             f"{action}_{model}"
             for models in OUR_MODELS.values()

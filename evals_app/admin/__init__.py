@@ -16,6 +16,7 @@ from evals_app.admin.reviews import (
 )
 from evals_app.admin.runs import run_admin
 from evals_app.admin.site import (
+    activity,
     providers,
     schedules,
     spending,

@@ -107,7 +107,7 @@ class CancelSettlement(Endpoint):
     )
     def post(self, request: Request, pk: int) -> Response:
         read_body(Nothing, request.data)
-        cancel_settlement(find_or_404(Settlement.objects.all(), pk=pk))
+        cancel_settlement(find_or_404(Settlement.objects.all(), pk=pk), by=user_of(request))
         return Response(settlement_details(pk))
 
 

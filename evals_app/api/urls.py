@@ -3,7 +3,7 @@
 from django.urls import path, re_path
 from rest_framework.views import APIView
 
-from evals_app.api import comparing, release, retests, schedules, spending, webhooks
+from evals_app.api import activity, comparing, release, retests, schedules, spending, webhooks
 from evals_app.api.authored import attachments, case_making, cases, exports, imports, views
 from evals_app.api.reviews import calibration, review_tasks, review_views
 from evals_app.api.runs import history, reports, run_actions, run_views, traces
@@ -52,6 +52,7 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("executions/<int:pk>/reviews/<int:review>/", review_views.OneReview, "review"),
     ("yardsticks/", calibration.JudgedCriteriaList, "yardsticks"),
     ("yardsticks/<slug:digest>/", calibration.OneYardstick, "yardstick"),
+    ("activity/", activity.Activities, "activity"),
     ("spending/", spending.SpendingOfMonth, "spending"),
     # As OpenTelemetry has it: the address of a site's collector is /api/otlp.
     ("otlp/v1/traces", traces.Traces, "otlp-traces"),

@@ -3,7 +3,7 @@
 from django.db import transaction
 
 from evals_app.engine.basics.errors import CannotError
-from evals_app.library.changes.edits import note_edit
+from evals_app.library.changes.edits import DECIDED, note_edit
 from evals_app.models import Run, Suite
 
 
@@ -59,4 +59,4 @@ def unset_baseline(run: Run, *, by: object = None) -> None:
 
 
 def _note(run: Run, message: str, by: object) -> None:
-    note_edit(Suite.objects.get(runs=run), user=by, note=message)
+    note_edit(Suite.objects.get(runs=run), user=by, note=message, kind=DECIDED)

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from evals_app.engine.basics.errors import CannotError
 from evals_app.library.baselines import set_baseline, why_no_baseline
-from evals_app.library.changes.edits import note_edit
+from evals_app.library.changes.edits import DECIDED, note_edit
 from evals_app.models import (
     AcceptedFailure,
     Agent,
@@ -63,7 +63,7 @@ def decide_shipping(
             **author_of(by),
         )
         decision.refresh_from_db(fields=["created_at"])
-        note_edit(suite, user=by, note=f"{decision}. The answer was: {answered}")
+        note_edit(suite, user=by, note=f"{decision}. The answer was: {answered}", kind=DECIDED)
         if shipped and not why_no_baseline(run):
             set_baseline(run, by=by)
     return decision
@@ -114,7 +114,9 @@ def accept_failures(
         open_ones.filter(case__in=cases).update(withdrawn_at=Now())
         AcceptedFailure.objects.bulk_create(accepted)
         names = ", ".join(f"“{row.case}”" for row in accepted)
-        note_edit(run.suite, user=by, note=f"Accepted that {names} may fail: “{given}”.")
+        note_edit(
+            run.suite, user=by, note=f"Accepted that {names} may fail: “{given}”.", kind=DECIDED
+        )
     return accepted
 
 
@@ -124,7 +126,7 @@ def withdraw_acceptance(accepted: AcceptedFailure, *, by: User) -> None:
     with transaction.atomic():
         if open_ones.update(withdrawn_at=Now()):
             note = f"“{accepted.case}” may no longer fail."
-            note_edit(accepted.suite, user=by, note=note)
+            note_edit(accepted.suite, user=by, note=note, kind=DECIDED)
 
 
 def set_readiness(
@@ -172,7 +174,7 @@ def set_readiness(
             **author_of(by),
         )
         readiness.refresh_from_db(fields=["created_at"])
-        note_edit(agent, user=by, note=f"“{topic}”: {readiness.in_words}")
+        note_edit(agent, user=by, note=f"“{topic}”: {readiness.in_words}", kind=DECIDED)
     return readiness
 
 

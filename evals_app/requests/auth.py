@@ -12,6 +12,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from evals_app.models import ApiToken
+from evals_app.models.people.activity import source_of_acts
 
 KEYWORD = "Bearer"
 # Otherwise every request of a busy client would write to the database.
@@ -33,6 +34,7 @@ class TokenAuthentication(BaseAuthentication):
         if not token.user.is_active:
             raise AuthenticationFailed("The user of this token is not active.")
         note_use(token)
+        source_of_acts().token = token.name
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:

@@ -6,7 +6,7 @@ from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
 from django_filters import rest_framework as filters
 
-from evals_app.models import CaseResult, Execution, Review, Run, Yardstick
+from evals_app.models import Activity, CaseResult, Execution, Review, Run, Yardstick
 from evals_app.models.authored.suites import SuiteQuerySet
 from evals_app.models.judging.reviews import IS_LABEL
 from evals_app.requests.pagination import MAX_ID
@@ -57,6 +57,30 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
     def of_coverage(self, runs: QuerySet[Run], _name: str, value: str) -> QuerySet[Run]:
         """Return full runs, or the others."""
         return runs.filter(is_whole=value == "true")
+
+
+class ActivityFilters(filters.FilterSet):  # type: ignore[misc]
+    """Filters of acts."""
+
+    person = filters.CharFilter("by_name", label="Username.")
+    kind = filters.ChoiceFilter(choices=Activity.Kind.choices)
+    origin = filters.ChoiceFilter(choices=Activity.Origin.choices)
+    type = filters.CharFilter("object_type", label="Type of object, for example run.")
+    object = filters.CharFilter(method="about", label="Number or whole name of an object.")
+    after = _MomentFilter(method="since", label="At this time or later.")
+    before = _MomentFilter(method="until", label="Before this time.")
+
+    def about(self, acts: QuerySet[Activity], _name: str, value: str) -> QuerySet[Activity]:
+        """Return acts with one object."""
+        return acts & Activity.objects.about(value)
+
+    def since(self, acts: QuerySet[Activity], _name: str, value: datetime) -> QuerySet[Activity]:
+        """Return acts at this time or later."""
+        return acts.filter(Activity.objects.since(value))
+
+    def until(self, acts: QuerySet[Activity], _name: str, value: datetime) -> QuerySet[Activity]:
+        """Return acts before this time."""
+        return acts.filter(Activity.objects.before(value))
 
 
 class SettlementFilters(filters.FilterSet):  # type: ignore[misc]

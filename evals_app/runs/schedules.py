@@ -17,7 +17,8 @@ from django.utils import timezone
 from pydantic import ValidationError
 
 from evals_app.engine.specs.base_spec import read_model
-from evals_app.models import DueRun, Run, Schedule, Suite
+from evals_app.models import Activity, DueRun, Run, Schedule, Suite
+from evals_app.models.people.activity import acts_from
 from evals_app.runs.ground.patience import AWAY
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.starting.freeze import CannotStartError
@@ -105,13 +106,14 @@ def start_due_run(due: DueRun) -> None:
         due.settle(DueRun.State.SKIPPED, why=why)
         return
     try:
-        run = start_run(
-            due.suite,
-            by=due.schedule.owner,
-            idempotency_key=due.key,
-            group=due.group,
-            **due.schedule.choices(),
-        )
+        with acts_from(Activity.Origin.WORKER):
+            run = start_run(
+                due.suite,
+                by=due.schedule.owner,
+                idempotency_key=due.key,
+                group=due.group,
+                **due.schedule.choices(),
+            )
     except CannotStartError as error:
         due.settle(DueRun.State.REFUSED, why=str(error))
     except IntegrityError:

@@ -14,9 +14,9 @@ from evals_app.library.baselines import (
     unset_baseline,
     why_no_baseline,
 )
-from evals_app.library.changes.edits import COMMAND_LINE
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import Run, Suite
+from evals_app.models.people.activity import COMMAND_LINE
 from tests.api.clients import SUITE
 from tests.library.written import AGENT, JUDGE
 from tests.makers import make_run, make_suite

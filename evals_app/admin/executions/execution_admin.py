@@ -12,7 +12,7 @@ from unfold.decorators import display
 
 from evals_app.admin.conversation.execution_numbers import UNKNOWNS
 from evals_app.admin.executions.execution_pages import whole_context, with_its_run
-from evals_app.admin.executions.paging import InfinitePaginator
+from evals_app.admin.kit.paging import InfinitePaginator
 from evals_app.admin.kit.permissions import ReadOnly
 from evals_app.admin.kit.presentation import (
     SIGNS,

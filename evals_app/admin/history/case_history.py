@@ -18,9 +18,9 @@ from evals_app.admin.comparing.side_by_side import read_number, side_by_side_url
 from evals_app.admin.kit.pages import may_view, page_context, viewers_of
 from evals_app.admin.kit.presentation import SIGNS, badge, plural
 from evals_app.engine.statistics.comparison import ChangeKind
-from evals_app.library.changes.edits import COMMAND_LINE
 from evals_app.library.importing.rights import Rights
 from evals_app.models import Case, CaseResult, Execution, Run, Suite
+from evals_app.models.people.activity import COMMAND_LINE
 from evals_app.reports.answers.comparison import outcome_text
 from evals_app.reports.words.figures import score_text
 from evals_app.runs.reading.case_history import (

@@ -1,8 +1,10 @@
 """Permissions and limits of pages: rights of buttons, rows that only runs write, uploads."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern
@@ -28,6 +30,15 @@ def requires(*permissions: str) -> Callable[..., bool]:
 def nobody(self: object, request: HttpRequest, obj: object = None) -> bool:  # noqa: ARG001 - Django's signature
     """Refuse: a method `has_X_permission`."""
     return False
+
+
+class NotesEachDeletion(ModelAdmin):
+    """Rows that people delete from the list: each of them is an act."""
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> list[LogEntry]:
+        """Leave an entry for each row, as for one that is deleted on its page."""
+        note: Any = super().log_deletions
+        return [entry for row in queryset for entry in note(request, [row])]
 
 
 class WrittenByRuns(ModelAdmin):

@@ -1,5 +1,6 @@
 """The page on which people change their name, time zone and password, and see their tokens."""
 
+from http import HTTPStatus
 from typing import Any
 
 from django import forms
@@ -13,6 +14,7 @@ from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidg
 
 from evals_app.admin.kit.pages import may_view, person
 from evals_app.engine.specs.rhythm import time_zones
+from evals_app.library.changes.edits import note_edit
 from evals_app.models import ApiToken, MailWish, Profile
 from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.ground.words import near
@@ -94,6 +96,8 @@ def profile(request: HttpRequest) -> HttpResponse:
     form = ProfileForm(request.POST or None, instance=reader, initial=initial)
     if form.is_valid():
         form.save()
+        if changed := ", ".join(str(form[name].label) for name in form.changed_data):
+            note_edit(reader, user=reader, note=f"Changed in their own profile: {changed}.")
         messages.success(request, "Your profile is saved.")
         return redirect("profile")
     has_tokens = may_view(request, ApiToken)
@@ -110,6 +114,15 @@ def profile(request: HttpRequest) -> HttpResponse:
     return render(request, "admin/evals_app/people/profile.html", context)
 
 
+def change_password(request: HttpRequest) -> HttpResponse:
+    """Let people change their own password: Django's page, with an entry in the history."""
+    response = admin.site.password_change(request)
+    if request.method == "POST" and response.status_code == HTTPStatus.FOUND:
+        reader = person(request)
+        note_edit(reader, user=reader, note="Changed their own password.")
+    return response
+
+
 @require_POST
 def choose_time_zone(request: HttpRequest) -> HttpResponse:
     """Store the time zone that each person is asked for once, and go back."""
@@ -119,7 +132,9 @@ def choose_time_zone(request: HttpRequest) -> HttpResponse:
     except forms.ValidationError as error:
         messages.error(request, " ".join(error.messages))
         return redirect("profile")
-    keep_time_zone(_read(request), name)
+    reader = _read(request)
+    keep_time_zone(reader, name)
+    note_edit(reader, user=reader, note="Chose their own time zone.")
     messages.success(request, f"Pages now show times in the time zone {name}.")
     back = request.META.get("HTTP_REFERER", "")
     is_ours = url_has_allowed_host_and_scheme(back, {request.get_host()})

@@ -17,6 +17,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from evals_app.admin.kit.choices import Choices
+from evals_app.admin.kit.permissions import NotesEachDeletion
 from evals_app.models.people.roles import BUILT_IN
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class RightsField(forms.ModelMultipleChoiceField):
 
 
 @admin.register(Group)
-class RoleAdmin(DjangoGroupAdmin, ModelAdmin):
+class RoleAdmin(NotesEachDeletion, DjangoGroupAdmin, ModelAdmin):
     """Roles: the fixed ones, and those that superusers make, because they are rights."""
 
     ordering = ("pk",)

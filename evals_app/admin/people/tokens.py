@@ -8,10 +8,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from evals_app.admin.kit.pages import page_context, person
+from evals_app.admin.kit.permissions import NotesEachDeletion
 from evals_app.models import ApiToken
 
 
@@ -34,7 +34,7 @@ class TokenForm(forms.ModelForm):
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(ModelAdmin):
+class ApiTokenAdmin(NotesEachDeletion):
     """People manage their own tokens; a superuser manages all tokens."""
 
     form = TokenForm

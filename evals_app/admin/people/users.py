@@ -38,6 +38,17 @@ User._meta.verbose_name, User._meta.verbose_name_plural = "person", "people"  # 
 admin.site.unregister(User)
 
 
+# Of which the history has both values.
+_RIGHTS = ("groups", "is_active", "is_staff", "is_superuser")
+
+
+def _value_in_words(value: object) -> str:
+    """Return the value of a field of rights in words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(sorted(map(str, value))) or "none" if value else "none"  # type: ignore[call-overload]
+
+
 class RoleFilter(admin.RelatedFieldListFilter):
     """People with one role."""
 
@@ -108,6 +119,25 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         sentences = Choices({str(role.pk): sentence(role) for role in roles})
         kwargs |= {"queryset": roles, "widget": sentences, "help_text": ""}
         return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    # History
+
+    def construct_change_message(
+        self,
+        request: HttpRequest,
+        form: Any,
+        formsets: Any,
+        add: bool = False,  # noqa: FBT001, FBT002 - Django's
+    ) -> Any:
+        if add:
+            return f"Invited. Roles: {_value_in_words(form.cleaned_data.get('groups'))}."
+        changes = [
+            f"{form[name].label} from {_value_in_words(form[name].initial)} to {_value_in_words(form.cleaned_data[name])}"
+            if name in _RIGHTS
+            else str(form[name].label)
+            for name in form.changed_data
+        ]
+        return f"Changed {'; '.join(changes)}." if changes else "Saved without a change."
 
     # Pages
 

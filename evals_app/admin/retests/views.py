@@ -119,7 +119,7 @@ def ask_to_cancel(request: HttpRequest, pk: int) -> HttpResponse:
             submit="Cancel retest",
             dismiss="Keep running",
         )
-    if cancel_settlement(settlement):
+    if cancel_settlement(settlement, by=person(request)):
         messages.success(request, f"Retest {pk} was cancelled.")
     else:
         messages.info(request, f"Retest {pk} has already ended.")

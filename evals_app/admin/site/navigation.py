@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from evals_app.admin.kit.pages import list_url, may_view
 from evals_app.models import (
+    Activity,
     Agent,
     ApiToken,
     Case,
@@ -58,6 +59,7 @@ _FOLDS: dict[str, Entries] = {
         (Webhook, "send", "Webhooks"),
         (User, "person", "People"),
         (Group, "group", "Roles"),
+        (Activity, "history", "Activity"),
     ],
 }
 # A single row of these belongs to a place; the entry below the fold is the list of all.

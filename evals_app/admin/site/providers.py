@@ -19,7 +19,7 @@ from unfold.widgets import (
     UnfoldAdminURLInputWidget,
 )
 
-from evals_app.admin.kit.permissions import requires
+from evals_app.admin.kit.permissions import NotesEachDeletion, requires
 from evals_app.admin.kit.quantities import UsdInput
 from evals_app.admin.kit.spec_form import SpecForm, explain_errors
 from evals_app.admin.starting.run_dialog import leave_dialog
@@ -249,7 +249,7 @@ def _model_in_use(provider: Provider) -> str:
 
 
 @admin.register(Provider)
-class ProviderAdmin(Editor):
+class ProviderAdmin(NotesEachDeletion, Editor):
     """Providers: ways to reach models."""
 
     form = ProviderForm

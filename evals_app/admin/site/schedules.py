@@ -20,6 +20,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWi
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.model_choices import ModelInput
 from evals_app.admin.kit.pages import may_view, person
+from evals_app.admin.kit.permissions import NotesEachDeletion
 from evals_app.admin.kit.presentation import agent_label, badge
 from evals_app.admin.kit.spec_form import explain_errors
 from evals_app.admin.people.profile import ZoneField, ZoneInput
@@ -127,7 +128,7 @@ class ScheduleForm(VersionedForm):
 
 
 @admin.register(Schedule)
-class ScheduleAdmin(Editor):
+class ScheduleAdmin(NotesEachDeletion, Editor):
     """Schedules: people who may start runs may write them; each runs as the person who saved it last."""
 
     form = ScheduleForm

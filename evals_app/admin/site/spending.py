@@ -10,13 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.formats import date_format
 from django.views.decorators.http import require_GET
-from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.views import ChangeList
 
 from evals_app.admin.kit.charts import MIN_CHART, Chart, Series, line_chart
 from evals_app.admin.kit.pages import page_context, person, viewers_of
-from evals_app.admin.kit.permissions import AddedUp
+from evals_app.admin.kit.permissions import AddedUp, NotesEachDeletion
 from evals_app.admin.starting.run_choices import CeilingField
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import MonthlyCeiling, Spending
@@ -145,7 +144,7 @@ class CeilingForm(forms.ModelForm):
 
 
 @admin.register(MonthlyCeiling)
-class MonthlyCeilingAdmin(ModelAdmin):
+class MonthlyCeilingAdmin(NotesEachDeletion):
     """The most that the site, or a person, may spend in a month."""
 
     form = CeilingForm

@@ -11,17 +11,18 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST
-from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.pages import page_context
+from evals_app.admin.kit.permissions import NotesEachDeletion
 from evals_app.admin.kit.presentation import badge
 from evals_app.engine.basics.permits import permits
 from evals_app.engine.network.addresses import reach_problem
 from evals_app.library.changes.edits import note_edit
-from evals_app.models import Delivery, Suite, Webhook
+from evals_app.models import Activity, Delivery, Suite, Webhook
+from evals_app.models.people.activity import note_act
 from evals_app.runs.notices import TESTED, send_again, send_test
 from fixtures_app.editing.times import moment
 
@@ -92,7 +93,7 @@ class WebhookForm(forms.ModelForm):
 
 
 @admin.register(Webhook)
-class WebhookAdmin(ModelAdmin):
+class WebhookAdmin(NotesEachDeletion):
     """Webhooks, their deliveries and a test."""
 
     form = WebhookForm
@@ -176,6 +177,7 @@ def show_secret(request: HttpRequest, pk: int) -> HttpResponse:
         note_edit(hook, user=request.user, note="Made a new signing secret.")
         messages.success(request, "Messages are signed with the new secret from now on.")
         return redirect("admin:evals_app_webhook_secret", hook.pk)
+    note_act(Activity.Kind.SECRET, "Saw the signing secret.", user=request.user, row=hook)
     context = page_context(request, Webhook, hook) | {"title": "Signing secret", "hook": hook}
     page = render(request, "admin/evals_app/site/webhooks/secret.html", context)
     page.headers["Cache-Control"] = "no-store"

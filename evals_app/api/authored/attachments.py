@@ -11,7 +11,8 @@ from rest_framework.response import Response
 
 from evals_app.engine.specs.files import FileSpec, content_problem, media_type, sha256_of
 from evals_app.formats.reading.problems import shorten
-from evals_app.models import Attachment
+from evals_app.models import Activity, Attachment
+from evals_app.models.people.activity import note_act
 from evals_app.reports.answers.run_answers import Answer
 from evals_app.requests.endpoint import Endpoint, find_or_404, problems, responses
 from evals_app.requests.parsers import BytesParser
@@ -58,6 +59,7 @@ class Attachments(Endpoint):
         if problem := content_problem(path, content or b""):
             raise refused_at("", problem)
         Attachment.objects.store([content])
+        note_act(Activity.Kind.ADDED, f"Stored the file {path}.", user=request.user)
         stored = StoredFile.of(
             path=path,
             sha256=sha256_of(content),

@@ -12,7 +12,8 @@ from django.db.models.functions import Cast
 
 from evals_app.library.changes.import_report import Kind, LastEdit, ObjectChange
 from evals_app.library.changes.spec_changes import Compared
-from evals_app.models import Agent, Case, Provider, Suite
+from evals_app.models import Activity, Agent, Case, Provider, Suite
+from evals_app.models.people.activity import COMMAND_LINE, note_act
 from evals_app.reports.words.figures import count_text
 from fixtures_app.models import EntityType, Fixture
 
@@ -23,8 +24,6 @@ MODELS: Mapping[Kind, type[Model]] = {
     "agent": Agent,
     "suite": Suite,
 }
-# The user name in the history for imports on the command line.
-COMMAND_LINE = "command-line"
 _MAX_NAMED = 10  # cases in a sentence
 
 
@@ -73,8 +72,16 @@ def note_changes(changes: Sequence[ObjectChange], *, user: Any, at: datetime, no
     for change in changed:
         entries += _case_entries(change, author.pk, at, note.format(path=change.path))
     LogEntry.objects.bulk_create(entries, batch_size=500)
+    note_act(Activity.Kind.IMPORTED, _in_one_line(changed), user=author)
 
 
+def _in_one_line(changes: Sequence[ObjectChange]) -> str:
+    names = [f"{change.kind} {change.slug} ({change.what})" for change in changes[:_MAX_NAMED]]
+    more = [f"{len(changes) - _MAX_NAMED:,} more"] if len(changes) > _MAX_NAMED else []
+    return f"Imported {', '.join(names + more)}."
+
+
+DECIDED = Activity.Kind.DECIDED
 # What people do with runs.
 CANCELLED = "Cancelled."
 RESUMED = "Resumed."
@@ -86,11 +93,25 @@ def pin_note(*, is_pinned: bool) -> str:
     return f"Transcripts {'' if is_pinned else 'no longer '}kept indefinitely."
 
 
-def note_edit(row: Model, *, user: Any, note: str, is_new: bool = False) -> None:
-    """Leave an entry in the history of one object; without a user, by the command line."""
-    author = user or command_line_user()
-    flag = ADDITION if is_new else CHANGE
-    LogEntry.objects.log_actions(author.pk, [row], flag, change_message=note, single_object=True)
+def note_edit(row: Model, *, user: Any, note: str, is_new: bool = False, kind: str = "") -> None:
+    """Leave an entry in the history of one object; without a user, by the command line.
+
+    `kind` is that of the act, if it is not adding or changing.
+    """
+    entry = _entry(row, user or command_line_user(), ADDITION if is_new else CHANGE, note)
+    entry.kind_of_act = kind  # type: ignore[attr-defined]  # read when it is saved
+    entry.save()
+
+
+def _entry(row: Model, user: Any, flag: int, note: str) -> LogEntry:
+    return LogEntry(
+        user=user,
+        content_type=ContentType.objects.get_for_model(row),
+        object_id=str(row.pk),
+        object_repr=str(row)[:200],
+        action_flag=flag,
+        change_message=note,
+    )
 
 
 def note_deletion(row: Model, *, user: Any, note: str = "") -> None:
@@ -106,8 +127,9 @@ def note_cases(
     more = f" and {len(cases) - _MAX_NAMED:,} more" if len(cases) > _MAX_NAMED else ""
     sentence = f"{what}: {count_text(len(cases), 'case')} ({names}{more})."
     # For the suite it is a change, even if its cases are deleted.
-    LogEntry.objects.log_actions(by.pk, [suite], CHANGE, sentence)
-    LogEntry.objects.log_actions(by.pk, cases, flag, note or f"{what}.")
+    note_edit(suite, user=by, note=sentence)
+    # Not saved one by one: they are one act.
+    LogEntry.objects.bulk_create(_entry(case, by, flag, note or f"{what}.") for case in cases)
 
 
 def _entries(

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from evals_app import COMMAND
 from evals_app.checks import FOR_COMMANDS
+from evals_app.library.changes.edits import note_edit
 from evals_app.management import usage_error
 from evals_app.management.numbers import days
 from evals_app.models import ApiToken
@@ -66,6 +67,7 @@ class Command(BaseCommand):
             expires_at=expires_at,
             requires_if_match=options["require_if_match"],
         )
+        note_edit(token, user=None, note=f"Made for {user.get_username()}.", is_new=True)
         until = f"until {expires_at:%Y-%m-%d %H:%M} UTC" if expires_at else "without end"
         # On stderr, so that stdout contains the token alone.
         self.stderr.write(

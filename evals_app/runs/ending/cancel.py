@@ -1,9 +1,11 @@
 """Cancel a run: nothing more starts, running conversations stop within a heartbeat."""
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
 
-from evals_app.models import Execution, Run, Settlement
+from evals_app.models import Activity, Execution, Run, Settlement
+from evals_app.models.people.activity import note_act
 from evals_app.runs.ending.finish import close_if_over
 
 AT_ONCE = 5000  # rows of one transaction: other writers wait for each
@@ -17,9 +19,11 @@ def cancel_run(run: Run) -> bool:
     return did
 
 
-def cancel_settlement(settlement: Settlement) -> bool:
+def cancel_settlement(settlement: Settlement, *, by: User | None = None) -> bool:
     """Cancel a retest and its runs unless it has ended; return whether this call did it."""
     did = settlement.end(Settlement.Status.CANCELLED)
+    if did:
+        note_act(Activity.Kind.RUN, "Cancelled.", user=by, row=settlement)
     for run in settlement.runs.filter(status__in=Run.OPEN).defer("summary"):
         cancel_run(run)
     return did

@@ -24,6 +24,7 @@ from django.utils import timezone
 from django_q.models import Schedule
 
 from evals_app.models import (
+    Activity,
     Attachment,
     BulkEdit,
     DeletedObject,
@@ -197,6 +198,13 @@ def forget_sign_ins() -> None:
     before = timezone.now() - timedelta(days=settings.EVALS_KEEP_SIGN_INS_DAYS)
     for records in (AccessLog, AccessAttempt, AccessFailureLog):
         records.objects.filter(attempt_time__lt=before).delete()
+    Activity.objects.filter(kind__in=Activity.SIGN_INS, at__lt=before).delete()
+
+
+def forget_activity() -> None:
+    """Remove old acts, if the operator keeps them for a time."""
+    if days := settings.EVALS_KEEP_ACTIVITY_DAYS:
+        Activity.objects.filter(at__lt=timezone.now() - timedelta(days=days)).delete()
 
 
 PRUNE_S = 300.0  # a night
@@ -209,6 +217,7 @@ def prune_as_scheduled() -> dict[str, int]:
     forget_due_runs()
     forget_deliveries()
     forget_sign_ins()
+    forget_activity()
     DeletedObject.objects.overdue().delete()
     BulkEdit.objects.overdue().delete()
     files = remove_unnamed_files()

@@ -23,7 +23,8 @@ from evals_app.engine.statistics.retest import (
     trials_of_check,
 )
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
-from evals_app.models import CaseResult, Run, Settlement
+from evals_app.models import Activity, CaseResult, Run, Settlement
+from evals_app.models.people.activity import note_act
 from evals_app.runs.ground.patience import others_go_on
 from evals_app.runs.retests.candidates import SettlementPlan, names_in, positions_of, price_of
 from evals_app.runs.starting.freeze import CannotStartError
@@ -59,6 +60,7 @@ def start_settlement(
     except IntegrityError as exc:
         problem = f"Runs {plan.base.pk} and {plan.head.pk} are being retested already."
         raise CannotStartError(problem) from exc
+    note_act(Activity.Kind.RUN, "Started a retest.", user=by, row=settlement)
     advance(settlement.pk)
     return Settlement.objects.get(pk=settlement.pk)
 

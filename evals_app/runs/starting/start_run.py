@@ -11,7 +11,8 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
-from evals_app.models import Execution, Run, Snapshot, Suite
+from evals_app.models import Activity, Execution, Run, Snapshot, Suite
+from evals_app.models.people.activity import note_act
 from evals_app.reports.words.judges import judges_text
 from evals_app.runs.providers.shared_limits import provider_states
 from evals_app.runs.starting.freeze import CannotStartError, RunOptions, freeze
@@ -183,7 +184,18 @@ def create_run(
             forget_unprepared(run)
         raise
     transaction.on_commit(call_workers)
-    return Run.objects.get(pk=run.pk)
+    started = Run.objects.get(pk=run.pk)
+    if started.settlement_id is None:  # a retest is one act
+        note_act(Activity.Kind.RUN, _how_started(started), user=started.created_by, row=started)
+    return started
+
+
+def _how_started(run: Run) -> str:
+    if run.grades_of_id:
+        return f"Started, to grade the conversations of run {run.grades_of_id} again."
+    if run.rerun_of_id:
+        return f"Started, to run cases of run {run.rerun_of_id} again."
+    return "Started as a try." if run.is_tryout else "Started."
 
 
 def _columns(head: SnapshotSpec) -> dict[str, object]:

@@ -36,7 +36,15 @@ def test_the_menu_has_five_places_and_two_folds_that_lead_to_every_screen() -> N
         ),
         (
             "Settings",
-            ["Providers", "Monthly ceilings", "API tokens", "Webhooks", "People", "Roles"],
+            [
+                "Providers",
+                "Monthly ceilings",
+                "API tokens",
+                "Webhooks",
+                "People",
+                "Roles",
+                "Activity",
+            ],
         ),
         ("", ["Help"]),
     ]

@@ -12,11 +12,11 @@ from django.test import Client
 from django.utils import timezone
 
 from evals_app.formats.importing import SourceFile
-from evals_app.library.changes.edits import COMMAND_LINE
 from evals_app.library.importing.file_import import EditedError, import_files
 from evals_app.library.importing.rights import Rights
 from evals_app.library.saving import save_agent
 from evals_app.models import Agent, Case, Provider, Suite
+from evals_app.models.people.activity import COMMAND_LINE
 from fixtures_app.models import EntityType, Fixture
 from tests.engine.makers import make_agent
 from tests.library.written import AGENT, EVERYTHING, FIXTURE, PROVIDER, SUITE, outcomes, written

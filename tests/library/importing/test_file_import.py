@@ -15,7 +15,6 @@ from django.test.utils import CaptureQueriesContext
 from evals_app.engine.specs.files import sha256_of
 from evals_app.formats.importing import SourceFile
 from evals_app.formats.reading.problems import FormatError
-from evals_app.library.changes.edits import COMMAND_LINE
 from evals_app.library.changes.import_report import ImportReport, ObjectChange
 from evals_app.library.deleting.restoring import restore_deleted
 from evals_app.library.exporting.file_export import export_files
@@ -23,6 +22,7 @@ from evals_app.library.importing import file_import
 from evals_app.library.importing.file_import import import_files
 from evals_app.library.importing.rights import Rights
 from evals_app.models import Agent, Attachment, Case, DeletedObject, Provider, Suite
+from evals_app.models.people.activity import COMMAND_LINE
 from fixtures_app.models import Entity, EntityType, Fixture
 from tests.engine.operator_code import operator_code_in
 from tests.library.written import (

@@ -3,7 +3,7 @@ from django.db.models import QuerySet
 from django.test import Client
 from lxml import html
 
-from evals_app.admin.executions.paging import InfinitePaginator
+from evals_app.admin.kit.paging import InfinitePaginator
 from evals_app.models import Execution
 from fixtures_app.models import EntityType
 from tests.makers import make_run
