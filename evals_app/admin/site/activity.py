@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -51,7 +52,11 @@ class ObjectTypeFilter(admin.SimpleListFilter):
     parameter_name = "type"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> Iterable[tuple[str, str]]:
-        return sorted(_types().items(), key=lambda item: item[1])
+        names = {
+            key: capfirst(str(model._meta.verbose_name))  # noqa: SLF001 - documented
+            for key, model in _types().items()
+        }
+        return sorted(names.items(), key=lambda item: item[1])
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(object_type=self.value()) if self.value() else queryset
@@ -128,21 +133,17 @@ def _rows(acts: QuerySet[Activity]) -> Iterator[Sequence[str]]:
         yield (act.at.isoformat(), act.by_name, act.kind, act.origin, act.token, *about, act.text)
 
 
-def _types() -> dict[str, str]:
-    """Return the types of objects that people know, by their key."""
-    known = {model for model in apps.get_models() if admin.site.is_registered(model)}
-    return {
-        str(model._meta.model_name): capfirst(str(model._meta.verbose_name))  # noqa: SLF001 - documented
-        for model in known - {Activity}
-    }
+@cache
+def _types() -> dict[str, type[Model]]:
+    """Return the types of objects that have a page, by their key."""
+    models = (model for model in apps.get_models() if admin.site.is_registered(model))
+    return {str(model._meta.model_name): model for model in models if model is not Activity}  # noqa: SLF001 - documented
 
 
 def _object_link(act: Activity) -> SafeString | str:
-    for app in ("evals_app", "fixtures_app", "auth"):
-        try:
-            url = reverse(f"admin:{app}_{act.object_type}_change", args=[act.object_id])
-        except NoReverseMatch:
-            continue
-        if act.kind != Activity.Kind.DELETED:
-            return format_html('<a class="ew-plain-link" href="{}">{}</a>', url, act.object_name)
-    return act.object_name
+    model = _types().get(act.object_type)
+    if model is None or act.kind == Activity.Kind.DELETED:
+        return act.object_name
+    page = f"admin:{model._meta.app_label}_{act.object_type}_change"  # noqa: SLF001 - documented
+    url = reverse(page, args=[act.object_id])
+    return format_html('<a class="ew-plain-link" href="{}">{}</a>', url, act.object_name)
