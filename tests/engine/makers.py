@@ -103,6 +103,7 @@ def refusals(make: Callable[..., object], *args: Any, **options: Any) -> list[tu
 
 def make_turn(reply: str = "Hello.", **changes: Any) -> TurnRecord:
     fields: dict[str, Any] = {"index": 1, "user": "Hi", "reply": reply, "usage": Usage(10, 5)}
+    fields["latency_ms"] = 0.0
     return TurnRecord(**(fields | changes))
 
 

@@ -179,7 +179,7 @@ def _turn_line(
 
 def _turn_facts(record: TurnRecord) -> tuple[str, ...]:
     usage = record.usage
-    facts = [duration(record.latency_ms)]
+    facts = ["time unknown" if record.latency_ms is None else duration(record.latency_ms)]
     if record.first_token_ms is not None:
         facts.append(f"first token after {duration(record.first_token_ms)}")
     if usage.prompt_tokens is None and usage.response_tokens is None:

@@ -9,7 +9,7 @@ from pydantic import Field
 from evals_app.engine.graders.kit.base import PlainGrader, failed_by_agent, unanswered_turn
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.record.grade import Grade
-from evals_app.engine.record.trial import Cause, TurnRecord
+from evals_app.engine.record.trial import Cause, TurnRecord, time_of
 from evals_app.engine.record.usage import total_cost
 from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import MAX_INTEGER, MILLISECONDS, Usd
@@ -46,8 +46,8 @@ class Latency(PlainGrader):
     def grade(self, view: View) -> Grade:
         if (failed := unanswered_turn(view.turns)) is not None:
             return failed.but(score=0.0)
-        # No clock is exact to less than a microsecond.
-        taken_ms = round(sum(turn.latency_ms for turn in view.turns), 3)
+        if (taken_ms := time_of(view.turns)) is None:
+            return unknown_time(view.turns)
         reason = f"{_subject(view)} took {_time_text(taken_ms, self.max_ms)}; the limit is {seconds(self.max_ms)}."
         graded = Grade.hit if taken_ms <= self.max_ms else Grade.miss
         return graded(reason, actual_ms=taken_ms)
@@ -105,6 +105,13 @@ def _time_text(ms: float, most: int) -> str:
 
 def _subject(view: View) -> str:
     return "The conversation" if view.turn is None else "The turn"
+
+
+def unknown_time(turns: Sequence[TurnRecord]) -> Grade:
+    """Return the grade where it is unknown how long some of these turns took."""
+    silent = [turn.index for turn in turns if turn.latency_ms is None]
+    of = f"turn {silent[0]}" if silent else "the conversation"
+    return Grade.without_result(Cause.CASE, f"It is unknown how long {of} took.")
 
 
 def unknown_cost(turns: Sequence[TurnRecord]) -> Grade:

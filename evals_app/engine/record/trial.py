@@ -5,7 +5,7 @@ Latencies are milliseconds, times UTC in ISO 8601, texts are exactly as the agen
 its reasoning apart.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
@@ -126,7 +126,8 @@ class TurnRecord:
     """One exchange: the user's message, what the agent did, its reply.
 
     `messages` are the agent's, in order; `reply` is the text of the last one. `expected` is what the
-    case expects: kept for people, never shown to the agent. `latency_ms` is the agent's own time; waiting for a provider is in `waited_ms`. `cost_usd` None is unknown.
+    case expects: kept for people, never shown to the agent. `latency_ms` is the agent's own time; waiting for a provider is in
+    `waited_ms`. `latency_ms` and `cost_usd` None are unknown.
     `journal_end` counts the changes of the world up to its end; None in transcripts from before it
     was recorded. `reports_calls` is False if the agent does not report its tool calls: no calls in
     `messages` then means nothing. `span_id` is the turn in the trace that the agent was sent.
@@ -139,7 +140,7 @@ class TurnRecord:
     messages: tuple[Message, ...] = ()
     error: str | None = None
     usage: Usage = UNKNOWN_USAGE
-    latency_ms: float = 0.0
+    latency_ms: float | None = None
     waited_ms: float = 0.0
     first_token_ms: float | None = None
     model: str | None = None
@@ -161,6 +162,13 @@ class TurnRecord:
     def reasoning(self) -> str:
         """What the agent's model thought, over all messages."""
         return "\n\n".join(message.reasoning for message in self.messages if message.reasoning)
+
+
+def time_of(turns: Sequence[TurnRecord]) -> float | None:
+    """Return the agent's time over some turns; None if there are none, or one of them is unknown."""
+    times = [turn.latency_ms for turn in turns if turn.latency_ms is not None]
+    # No clock is exact to less than a microsecond.
+    return round(sum(times), 3) if times and len(times) == len(turns) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +234,11 @@ class Trial:
 
     @property
     def time_ms(self) -> float | None:
-        """The agent's time over all turns, without waiting for a provider; None if none began."""
-        return round(sum(turn.latency_ms for turn in self.turns), 3) if self.turns else None
+        """The agent's time over all turns, without waiting for a provider.
+
+        None if none began, or if the time of one is unknown.
+        """
+        return time_of(self.turns)
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

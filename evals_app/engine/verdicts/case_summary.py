@@ -43,13 +43,15 @@ class Fact:
 
 
 def turn_times(trial: Trial) -> list[float | None]:
-    """Return how long each turn took, None where the agent failed.
+    """Return how long each turn took, None where the agent failed; none if a time is unknown.
 
     A turn that something else broke off is left out: it shows nothing about the agent.
     """
     turns = trial.turns
     if trial.failure is not None and turns and turns[-1].error is not None:
         turns = turns[:-1]
+    if any(turn.latency_ms is None for turn in turns):
+        return []
     return [None if turn.error else turn.latency_ms for turn in turns]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from evals_app.engine.graders.effort import unknown_cost, unknown_usage
+from evals_app.engine.graders.effort import unknown_cost, unknown_time, unknown_usage
 from evals_app.engine.graders.kit.base import unanswered_turn
 from evals_app.engine.graders.kit.calls import missing_calls, unreported_calls
 from evals_app.engine.llm.pricing import usd_text
@@ -105,6 +105,8 @@ def _grade(
         if limit.key == "max_tool_calls":
             missing = [turn.calls_missing for turn in trial.turns if turn.calls_missing]
             return missing_calls(missing[0]) if missing else unreported_calls(trial.turns)
+        if limit.key == "max_time_ms":
+            return unknown_time(trial.turns)
         if limit.key == "max_cost_usd":
             return unknown_cost(trial.turns)
         return unknown_usage(trial.turns, limit.label)

@@ -98,6 +98,7 @@ class Probe:
                     reply=reply,
                     messages=(Message("assistant", reply, self.calls),),
                     usage=NO_USAGE,
+                    latency_ms=0.0,
                     cost_usd=ZERO,
                     expected=turn.expected,
                     journal_end=len(self.journal),

@@ -82,7 +82,7 @@ class _Writer:
         at = began
         for turn in () if self._is_again else self._trial.turns:
             spans += self._turn(turn, at)
-            at += _duration(turn.latency_ms + turn.waited_ms)
+            at += _duration((turn.latency_ms or 0) + turn.waited_ms)
         spans += (self._judge(call, at) for call in self._outcome.judge_calls if not call.is_reused)
         last = max([ended, *(int(span["endTimeUnixNano"]) for span in spans)])
         return [self._root(began, last), *spans]
@@ -113,7 +113,7 @@ class _Writer:
         }
 
     def _turn(self, turn: TurnRecord, began: int) -> Iterator[JsonObject]:
-        ended = began + _duration(turn.latency_ms + turn.waited_ms)
+        ended = began + _duration((turn.latency_ms or 0) + turn.waited_ms)
         span_id = turn.span_id or secrets.token_hex(8)
         attributes: JsonObject = {
             "gen_ai.operation.name": "invoke_agent",

@@ -20,7 +20,8 @@ def make_turn(
     **changes: Any,
 ) -> TurnRecord:
     message = Message("assistant", reply, calls)
-    return TurnRecord(index=index, user=user, reply=reply, messages=(message,), **changes)
+    known = {"latency_ms": 0.0, **changes}
+    return TurnRecord(index=index, user=user, reply=reply, messages=(message,), **known)
 
 
 def make_trial(*turns: TurnRecord, **changes: Any) -> Trial:

@@ -7,9 +7,12 @@ from pydantic import ValidationError
 from evals_app.engine.graders.effort import Cost, Latency
 from evals_app.engine.graders.kit.base import PlainGrader
 from evals_app.engine.record.grade import GradeStatus
-from evals_app.engine.record.trial import Cause, TurnRecord
+from evals_app.engine.record.trial import Cause, Trial, TurnRecord
 from evals_app.engine.record.usage import Usage
 from evals_app.engine.record.view import View
+from evals_app.engine.suites.case_spec import LimitsSpec
+from evals_app.engine.verdicts.case_summary import turn_times
+from evals_app.engine.verdicts.limits import grade_limits
 from tests.engine.makers import make_trial, make_turn
 
 
@@ -140,3 +143,21 @@ def test_a_limit_that_cannot_be_meant_is_refused(
 def test_a_closed_row_reads_as_a_sentence() -> None:
     assert Latency(max_ms=3000).summary() == "Takes at most 3 s"
     assert Cost.model_validate({"max_usd": 0.005}).summary() == "Costs at most $0.005"
+
+
+def test_a_time_that_is_unknown_is_not_graded_and_never_0() -> None:
+    turns = (make_turn(index=1, latency_ms=90.0), make_turn(index=2, latency_ms=None))
+    trial = make_trial(*turns)
+
+    unknown = Latency(max_ms=1000).grade(View(trial, None))
+    assert (unknown.status, unknown.passed, unknown.cause) == (
+        GradeStatus.UNGRADED,
+        None,
+        Cause.CASE,
+    )
+    assert Latency(max_ms=1000).grade(View(trial, turns[0])).passed
+    assert trial.time_ms is None
+    assert turn_times(trial) == []
+    [limit] = grade_limits(trial, LimitsSpec(max_time_ms=1000))
+    assert (limit.grade.status, limit.grade.passed) == (GradeStatus.UNGRADED, None)
+    assert Trial.from_json(trial.to_json()) == trial

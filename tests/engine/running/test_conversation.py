@@ -39,7 +39,7 @@ async def test_the_agent_speaks_in_every_turn() -> None:
     assert trial.is_scripted
     assert not trial.ended_early
     assert trial.failure is None
-    assert all(turn.latency_ms >= 0 for turn in trial.turns)
+    assert all(turn.latency_ms is not None for turn in trial.turns)
 
 
 async def test_what_a_judge_should_know_is_noted() -> None:
@@ -93,7 +93,7 @@ async def test_a_turn_has_its_time() -> None:
 
     first, second = trial.turns
     assert (first.reply, first.error) == ("", "The agent did not answer within 0.5 s.")
-    assert 400 < first.latency_ms < 20_000
+    assert 400 < (first.latency_ms or 0) < 20_000
     assert (second.reply, second.error) == ("You said: still there?", None)
 
 
