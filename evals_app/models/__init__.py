@@ -15,6 +15,11 @@ from evals_app.models.people.password_links import PasswordLink
 from evals_app.models.people.profiles import Profile
 from evals_app.models.people.saved_views import SavedView
 from evals_app.models.people.tokens import ApiToken
+from evals_app.models.run_records.conversation_sets import (
+    ConversationImport,
+    ConversationSet,
+    ImportedConversation,
+)
 from evals_app.models.run_records.executions import (
     CaseResult,
     Execution,

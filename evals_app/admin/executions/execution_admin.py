@@ -23,7 +23,7 @@ from evals_app.admin.kit.presentation import (
 )
 from evals_app.admin.people.saved_views import WithViews
 from evals_app.admin.runs.run_admin import SuiteFilter, run_name
-from evals_app.models import Case, Execution
+from evals_app.models import Case, Execution, Run
 from evals_app.reports.words.figures import duration, score_text, token_sum
 from fixtures_app.editing.markup import verdict_dot
 from fixtures_app.editing.times import moment
@@ -81,7 +81,9 @@ class ExecutionAdmin(WithViews, ReadOnly):
     # The list
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Execution]:
-        whole = super().get_queryset(request).select_related("run", "reviewed")
+        # Sets of real conversations have a list of their own.
+        graded = super().get_queryset(request).exclude(run__in=_imports())
+        whole = graded.select_related("run", "reviewed")
         return whole.defer("summary", "turn_ms", "run__summary")
 
     def get_search_results(
@@ -132,6 +134,10 @@ class ExecutionAdmin(WithViews, ReadOnly):
     ) -> HttpResponse:
         context |= whole_context(request, context["original"])
         return super().render_change_form(request, context, *args, **kwargs)
+
+
+def _imports() -> QuerySet[Run]:
+    return Run.all_runs.filter(is_import=True).values("pk")
 
 
 def _numbers(execution: Execution) -> str:

@@ -12,6 +12,7 @@ from evals_app.engine.agents.model import ModelSession
 from evals_app.engine.agents.scripted import ScriptedSession
 from evals_app.engine.agents.session import Session, Setting
 from evals_app.engine.agents.tools.toolbox import open_toolbox
+from evals_app.engine.basics.errors import ConfigurationError
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.llm.call import Complete
 from evals_app.engine.network.web import Web
@@ -22,6 +23,7 @@ from evals_app.engine.specs.agent_spec import (
     HttpAgent,
     ModelAgent,
     PythonAgent,
+    RecordedAgent,
     ScriptedAgent,
 )
 from evals_app.engine.specs.tool_spec import AnyTool
@@ -49,6 +51,8 @@ async def open_session(
         ConfigurationError: the agent cannot work as written.
         ToolError: a server of tools does not answer.
     """
+    if isinstance(agent, RecordedAgent):
+        raise ConfigurationError("These conversations were recorded: their agent cannot be asked.")
     if isinstance(agent, HttpAgent):
         async with Web(secrets=secrets_of([agent.headers])) as web:
             yield HttpSession(agent, setting=setting, web=web, queue=queue)

@@ -187,7 +187,7 @@ class AgentSpec(Spec):
     ) -> core_schema.CoreSchema:
         if cls is not AgentSpec:
             return handler(source)
-        choices = {driver: handler.generate_schema(spec) for driver, spec in DRIVERS.items()}
+        choices = {driver: handler.generate_schema(spec) for driver, spec in _READ.items()}
         union = core_schema.tagged_union_schema(
             choices,
             "driver",
@@ -571,6 +571,23 @@ class ScriptedAgent(InsideAgent):
                     )
 
 
+class RecordedAgent(OutsideAgent):
+    """Who answered in conversations that happened outside: only in snapshots, and never asked."""
+
+    label = "Recorded"
+
+    driver: Literal["recorded"]  # type: ignore[assignment]  # nobody can write it
+
+    @classmethod
+    def _misfits(cls, written: Mapping[str, object]) -> Iterator[InitErrorDetails]:  # noqa: ARG003
+        yield from ()
+
+    def _conflicts(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:
+        if not is_frozen(info):
+            known = " or ".join(map(repr, DRIVERS))
+            yield error_at("unknown_driver", f"Input should be {known}", ("driver",), self.driver)
+
+
 DRIVERS: Mapping[str, type[AgentSpec]] = {
     "model": ModelAgent,
     "http": HttpAgent,
@@ -578,7 +595,9 @@ DRIVERS: Mapping[str, type[AgentSpec]] = {
     "command": CommandAgent,
     "scripted": ScriptedAgent,
 }
-OUTSIDE = frozenset(name for name, spec in DRIVERS.items() if issubclass(spec, OutsideAgent))
+RECORDED = "recorded"
+_READ: Mapping[str, type[AgentSpec]] = {**DRIVERS, RECORDED: RecordedAgent}
+OUTSIDE = frozenset(name for name, spec in _READ.items() if issubclass(spec, OutsideAgent))
 
 
 def _read(data: object, read: ValidatorFunctionWrapHandler) -> object:

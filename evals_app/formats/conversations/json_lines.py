@@ -39,9 +39,11 @@ def _conversation(file: ConversationFile, row: object, place: str) -> RecordedCo
     if not turns:
         raise _UnreadableError("no message is from a user.")
     written = json.dumps(given, sort_keys=True)
-    tags = row.get("tags") or []
+    tags, given_id = row.get("tags") or [], row.get("id")
     return RecordedConversation(
-        id=str(row.get("id") or hashlib.sha256(written.encode()).hexdigest()[:32]),
+        id=hashlib.sha256(written.encode()).hexdigest()[:32]
+        if given_id in {None, ""}
+        else str(given_id),
         turns=turns,
         history=history,
         happened_at=_date(row.get("date")),
@@ -71,10 +73,11 @@ def in_turns(messages: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[Tu
         answers, at = _next_of("assistant", messages, at)
         turns.append(
             TurnRecord(
-                len(turns),
+                len(turns) + 1,
                 "\n\n".join(message.text for message in said),
                 reply=answers[-1].text if answers else "",
                 messages=tuple(answers),
+                reports_calls=False,
             )
         )
     return tuple(messages[:first]), tuple(turns)

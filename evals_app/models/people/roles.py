@@ -43,7 +43,7 @@ _WRITTEN = (
 )
 _READ = (
     *("evals_app.run", "evals_app.execution", "evals_app.evaluationsteps"),
-    "evals_app.schedule",
+    *("evals_app.schedule", "evals_app.conversationset"),
 )
 _SEEING = _rights("view", *_WRITTEN, *_READ)
 _OWN_TOKENS = _rights("view add change delete", "evals_app.apitoken")
@@ -59,7 +59,7 @@ ROLES = (
         "Sees what a viewer sees. Writes and imports suites, cases, agents and test data.",
         (
             *_SEEING,
-            *_rights("add change delete", *_WRITTEN),
+            *_rights("add change delete", *_WRITTEN, "evals_app.conversationset"),
             *_rights("change", "evals_app.evaluationsteps"),
             *_OWN_TOKENS,
         ),

@@ -47,10 +47,10 @@ _WHOLE_TO_ITS_END = {"is_whole": True, "status": "finished", "cancelled": 0, "no
 
 
 class VisibleRuns(models.Manager["Run"]):
-    """The visible runs: all of their executions are written."""
+    """The visible runs: all of their executions are written, and they graded something."""
 
     def get_queryset(self) -> models.QuerySet["Run"]:
-        return super().get_queryset().exclude(status=Run.PREPARING)
+        return super().get_queryset().exclude(status=Run.PREPARING).filter(is_import=False)
 
     def suite_verdicts(self) -> models.QuerySet["Run"]:
         """Return the runs that give suites their verdicts: whole ones that ran to their end."""
@@ -130,6 +130,11 @@ class Run(models.Model):
     # How it grades again, and what it leaves out; see `runs/regrading/start_regrade.py`.
     regrading = models.JSONField(default=dict)
     losses = models.JSONField(default=dict)  # of the import of its suite
+    # Where its conversations happened outside: the set that has them. It counts in no rate or trend.
+    conversation_set = models.ForeignKey(
+        "evals_app.ConversationSet", models.CASCADE, null=True, related_name="runs"
+    )
+    is_import = models.BooleanField(default=False)  # it only holds such conversations, not graded
     # Its result with people's decisions, if they change anything; see `runs/reviews/decisions.py`.
     reviewed = models.JSONField(default=dict)
     # The retest that it belongs to, as a re-run of base or head.
@@ -183,7 +188,7 @@ class Run(models.Model):
     finished_at = models.DateTimeField(null=True)
 
     objects = VisibleRuns()
-    all_runs = models.Manager["Run"]()  # those that are being prepared included
+    all_runs = models.Manager["Run"]()  # those that are being prepared, and imports, included
 
     class Meta:
         constraints = [
@@ -293,6 +298,11 @@ class Run(models.Model):
     def grades_again(self) -> bool:
         """Whether it grades the conversations of another run, which may have been deleted since."""
         return bool(self.regrading)
+
+    @property
+    def is_of_real_conversations(self) -> bool:
+        """Whether its conversations happened outside, and were imported."""
+        return self.conversation_set_id is not None
 
     @property
     def gradings(self) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 
 COVERAGE_COLUMNS = (
     *("is_whole", "is_tryout", "rerun_of_id", "grades_of_id", "settlement_id"),
-    *("case_count", "suite_case_count", "from_file"),
+    *("case_count", "suite_case_count", "from_file", "conversation_set_id"),
     *("agent_name", "agent_slug", "suite_agent_slug", "model", "replaced_model"),
 )
 
@@ -14,6 +14,8 @@ def coverage(run: Mapping[str, Any]) -> str:
     """Return in words what a run covered; empty for a full run."""
     if run["is_whole"]:
         return ""
+    if run["conversation_set_id"] is not None:
+        return "real conversations"
     parts = []
     if run["from_file"]:
         parts.append("read from a file")

@@ -55,7 +55,8 @@ def forget_unprepared(run: Run) -> None:
 
 
 def _preparing() -> QuerySet[Run]:
-    return Run.all_runs.filter(status=Run.PREPARING, stop_reason="")
+    # An import that was interrupted stays: it can be continued.
+    return Run.all_runs.filter(status=Run.PREPARING, stop_reason="", is_import=False)
 
 
 def _silent_preparations() -> QuerySet[Run]:

@@ -43,6 +43,11 @@ def rerun(
     """
     if run.suite is not None and run.suite.archived_at is not None:
         raise CannotStartError(archived_text(run.suite.slug))
+    if run.is_of_real_conversations:
+        problem = (
+            f"Run {run.pk} is of real conversations: there is no agent to run. Grade it again."
+        )
+        raise CannotStartError(problem)
     if run.gradings > 1:
         problem = (
             f"Run {run.pk} graded each conversation {run.gradings} times to test its judge. Re-run"

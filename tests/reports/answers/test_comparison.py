@@ -106,6 +106,7 @@ def test_what_one_of_the_runs_alone_has_is_shown_for_all() -> None:
         "is_whole": False,
         "rerun_of_id": 3,
         "from_file": "",
+        "conversation_set_id": None,
         "grades_of_id": None,
         "settlement_id": None,
         "is_tryout": False,

@@ -49,6 +49,7 @@ def make_run(**changes: Any) -> dict[str, Any]:
         "score": 0.5,
         "rerun_of_id": None,
         "from_file": "",
+        "conversation_set_id": None,
         "grades_of_id": None,
         "losses": {},
         "regrading": {},

@@ -1,0 +1,145 @@
+"""Conversations that happened outside, and were imported: sets of them, and each import."""
+
+from collections.abc import Iterable, Mapping
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from evals_app.models.run_records.executions import Execution
+from evals_app.models.run_records.runs import Run
+
+MAX_TOPICS = 1000  # that are counted by name
+
+
+class ConversationSet(models.Model):
+    """Real conversations of one place, for example a help desk; later imports add to it.
+
+    The counters are those of complete imports: `days` has the conversations of each day, "" for an
+    unknown one, `topics` those with each tag.
+    """
+
+    name = models.CharField(max_length=200)
+    slug = models.SlugField(max_length=100, unique=True)
+    count = models.PositiveIntegerField(default=0)
+    days = models.JSONField(default=dict)
+    topics = models.JSONField(default=dict)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name = "set of real conversations"
+        verbose_name_plural = "real conversations"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ConversationImport(models.Model):
+    """One file that was imported into a set; its run holds the conversations that it added.
+
+    Until `finished_at` it is out of sight, and goes on where it was interrupted. `known` were there
+    already; `changed` have an id that was there with other content, and stayed as they were;
+    `repeated` are in the file twice. `named` has some ids of these. `masked` counts what was masked
+    by kind; `losses` counts what was left out by reason, `problems` are what could not be read.
+    """
+
+    conversation_set = models.ForeignKey(
+        ConversationSet, models.CASCADE, related_name="imports", db_index=False
+    )
+    run = models.OneToOneField(Run, models.CASCADE, related_name="conversation_import")
+    file_name = models.CharField(max_length=300)
+    kind = models.CharField(max_length=60)
+    columns = models.JSONField(default=dict)  # what a person said about the columns of the file
+    is_masked = models.BooleanField(default=True)
+    masked = models.JSONField(default=dict)
+    losses = models.JSONField(default=dict)
+    problems = models.JSONField(default=list)
+    added = models.PositiveIntegerField(default=0)
+    known = models.PositiveIntegerField(default=0)
+    changed = models.PositiveIntegerField(default=0)
+    repeated = models.PositiveIntegerField(default=0)
+    named = models.JSONField(default=dict)
+    days = models.JSONField(default=dict)
+    topics = models.JSONField(default=dict)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()  # those of sets count
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation_set", "file_name"],
+                name="conversation_import_one_at_a_time",
+                condition=models.Q(finished_at__isnull=True),
+            )
+        ]
+        indexes = [models.Index(fields=["conversation_set", "-id"], name="conversation_imports")]
+
+    def __str__(self) -> str:
+        return self.file_name
+
+
+class ImportedConversation(models.Model):
+    """A conversation of a set, by its id in the file; the execution has what was said.
+
+    `digest` is that of its content before anything was masked. `topics` has one tag a line, between
+    line breaks, so that a tag can be looked for. `grades` came with it, from another product.
+    """
+
+    # The constraint has the index.
+    conversation_set = models.ForeignKey(
+        ConversationSet, models.CASCADE, related_name="conversations", db_index=False
+    )
+    execution = models.OneToOneField(
+        Execution, models.CASCADE, related_name="imported_conversation"
+    )
+    external_id = models.CharField(max_length=200)
+    digest = models.CharField(max_length=64)
+    happened_at = models.DateTimeField(null=True)
+    topics = models.TextField(blank=True)
+    facts = models.JSONField(default=dict)
+    grades = models.JSONField(default=list)
+
+    class Meta:
+        default_permissions = ()
+        verbose_name = "imported conversation"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation_set", "external_id"], name="imported_conversation_unique"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["conversation_set", "-id"], name="imported_conversations"),
+            models.Index(
+                fields=["conversation_set", "happened_at"], name="imported_conversations_by_day"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.external_id
+
+    @property
+    def topic_list(self) -> list[str]:
+        return self.topics.split("\n")[1:-1]
+
+
+def as_topics(tags: Iterable[str]) -> str:
+    """Return tags as a row has them."""
+    lines = dict.fromkeys(" ".join(tag.split()) for tag in tags)
+    lines.pop("", None)
+    return "\n".join(["", *lines, ""]) if lines else ""
+
+
+def added_up(counts: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    """Return the sums of two counts by name; beyond MAX_TOPICS names the rest counts as `""`."""
+    total = dict(counts)
+    for name, count in more.items():
+        key = name if name in total or len(total) < MAX_TOPICS else ""
+        total[key] = total.get(key, 0) + count
+    return total

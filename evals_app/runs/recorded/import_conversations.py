@@ -1,0 +1,322 @@
+"""Import the conversations of a file into a set: once each, however often it is started again.
+
+A few hundred are written in each transaction, under a lock on the set, with the counters. An import
+that was interrupted is continued by importing the file again; until it is complete, no page shows
+what it wrote.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from typing import NamedTuple
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from evals_app.engine.basics.errors import CannotError
+from evals_app.engine.basics.permits import FROZEN
+from evals_app.engine.record.trial import Trial, Verdict
+from evals_app.engine.specs.agent_spec import RECORDED
+from evals_app.engine.verdicts.case_summary import turn_times
+from evals_app.formats.conversations.recorded import ConversationFile, RecordedConversation
+from evals_app.formats.masking.masker import Masker
+from evals_app.formats.snapshots.run_snapshot import SCHEMA_VERSION, Name, SnapshotSpec
+from evals_app.models import (
+    ConversationImport,
+    ConversationSet,
+    Execution,
+    ImportedConversation,
+    Run,
+    Snapshot,
+    Transcript,
+)
+from evals_app.models.fields.concurrency import let_others_write
+from evals_app.models.run_records.conversation_sets import added_up, as_topics
+from fixtures_app.ground.storable import storable
+
+AT_ONCE = 200  # conversations of one transaction
+MAX_NAMED = 100  # ids, and problems, that a report names
+MAX_ID = 200  # characters
+
+
+class CannotImportConversationsError(CannotError):
+    """Conversations cannot be imported as asked."""
+
+
+class _Incoming(NamedTuple):
+    """A conversation of the file as its row names it, with the digest of its content."""
+
+    id: str
+    digest: str
+    content: RecordedConversation
+
+
+@dataclass
+class _Work:
+    """An import under way: where it writes, and the ids that it has seen in the file."""
+
+    row: ConversationImport
+    masker: Masker | None
+    seen: set[str] = field(default_factory=set)
+
+
+def import_conversations(
+    target: ConversationSet,
+    file: ConversationFile,
+    *,
+    masker: Masker | None,
+    by: User | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> ConversationImport:
+    """Import what the set does not have yet, and return the report; `masker` None masks nothing.
+
+    A conversation that is there with other content stays as it is, and is named.
+
+    Raises:
+        CannotImportConversationsError: the same file is half imported in another way, or by another
+            process that has just completed it.
+    """
+    work = _begin(target, file, masker=masker, by=by, columns=columns or {})
+    conversations = iter(file)
+    while part := list(islice(conversations, AT_ONCE)):
+        with transaction.atomic():
+            _write(work, [_incoming(conversation) for conversation in part])
+        let_others_write()
+    return _finish(work, file)
+
+
+def _begin(
+    target: ConversationSet,
+    file: ConversationFile,
+    *,
+    masker: Masker | None,
+    by: User | None,
+    columns: Mapping[str, str],
+) -> _Work:
+    how = {"is_masked": masker is not None, "columns": dict(columns)}
+    name = storable(file.name)[-300:]
+    with transaction.atomic():
+        ConversationSet.objects.select_for_update().get(pk=target.pk)
+        row = target.imports.filter(file_name=name, finished_at=None).first()
+        if row is None:
+            run = _create_run(target, by=by)
+            kind = file.kind[:60]
+            row = target.imports.create(run=run, file_name=name, kind=kind, created_by=by, **how)
+        elif any(getattr(row, key) != value for key, value in how.items()):
+            raise CannotImportConversationsError(
+                f"An import of {name} with other choices was interrupted. Import it with the same"
+                " choices, or remove what it left behind first."
+            )
+        else:
+            row.known = row.changed = row.repeated = 0
+            row.named = {}
+            row.save(update_fields=["known", "changed", "repeated", "named"])
+    return _Work(row, masker)
+
+
+def _create_run(target: ConversationSet, *, by: User | None) -> Run:
+    content = {
+        "suite": {"suite": target.name, "slug": target.slug, "agent": RECORDED, "cases": []},
+        "agent": {"agent": "Recorded", "slug": RECORDED, "driver": RECORDED},
+    }
+    head = SnapshotSpec.model_validate(content, context=FROZEN).canonical()
+    snapshot, _is_new = Snapshot.objects.get_or_create(
+        sha256=Name().of(head), defaults={"schema_version": SCHEMA_VERSION, "content": head}
+    )
+    return Run.all_runs.create(
+        snapshot=snapshot,
+        conversation_set=target,
+        is_import=True,
+        suite_name=target.name,
+        agent_slug=RECORDED,
+        agent_name="Recorded",
+        status=Run.PREPARING,
+        concurrency=1,
+        total=0,
+        not_run=0,
+        created_by=by,
+    )
+
+
+def _incoming(conversation: RecordedConversation) -> _Incoming:
+    name = " ".join(storable(conversation.id).split())
+    if not name or len(name) > MAX_ID:
+        name = hashlib.sha256(conversation.id.encode(errors="replace")).hexdigest()
+    return _Incoming(name, _digest(conversation), conversation)
+
+
+def _digest(conversation: RecordedConversation) -> str:
+    """Return a digest of what was said and done, before anything is masked."""
+    said = [
+        [turn.user, [[message.text, *map(asdict, message.tool_calls)] for message in turn.messages]]
+        for turn in conversation.turns
+    ]
+    history = [[message.role, message.text] for message in conversation.history]
+    text = json.dumps([history, said], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _write(work: _Work, part: list[_Incoming]) -> None:
+    """Write what is new in a part of the file; the caller's transaction has all of it or nothing."""
+    target = ConversationSet.objects.select_for_update().get(pk=work.row.conversation_set_id)
+    row = work.row = ConversationImport.objects.get(pk=work.row.pk)
+    if row.finished_at is not None:
+        raise CannotImportConversationsError(
+            f"Another import of {row.file_name} has just ended. Import the file again."
+        )
+    fresh = _without_known(work, target, part)
+    if work.masker is None:
+        conversations = [item.content for item in fresh]
+    else:
+        before = Counter(work.masker.counts)
+        conversations = [work.masker.of_conversation(item.content) for item in fresh]
+        row.masked = dict(Counter(row.masked) + (Counter(work.masker.counts) - before))
+    _create_rows(row, target, fresh, conversations)
+    row.save()
+
+
+def _without_known(work: _Work, target: ConversationSet, part: list[_Incoming]) -> list[_Incoming]:
+    """Return what the set does not have, and count the rest."""
+    ids = [item.id for item in part]
+    known = {
+        external_id: (digest, run)
+        for external_id, digest, run in target.conversations.filter(
+            external_id__in=ids
+        ).values_list("external_id", "digest", "execution__run")
+    }
+    row, fresh = work.row, []
+    for item in part:
+        digest, run = known.get(item.id, ("", None))
+        if item.id in work.seen:
+            row.repeated += 1
+            _name(row, "repeated", item.id)
+        elif run is None:
+            fresh.append(item)
+        elif digest != item.digest:
+            row.changed += 1
+            _name(row, "changed", item.id)
+        elif run != row.run_id:
+            row.known += 1
+        work.seen.add(item.id)
+    return fresh
+
+
+def _name(row: ConversationImport, what: str, external_id: str) -> None:
+    names = row.named.setdefault(what, [])
+    if len(names) < MAX_NAMED:
+        names.append(external_id)
+
+
+def _create_rows(
+    row: ConversationImport,
+    target: ConversationSet,
+    fresh: list[_Incoming],
+    conversations: list[RecordedConversation],
+) -> None:
+    trials = [_trial(item.id, said) for item, said in zip(fresh, conversations, strict=True)]
+    executions = Execution.objects.bulk_create(
+        [_execution(row.run_id, row.added + n, trial) for n, trial in enumerate(trials)]
+    )
+    Transcript.objects.bulk_create(
+        [
+            Transcript(execution=execution, trial=storable(trial.to_json()))
+            for execution, trial in zip(executions, trials, strict=True)
+        ]
+    )
+    rows = [
+        _imported(target, execution, item, said)
+        for execution, item, said in zip(executions, fresh, conversations, strict=True)
+    ]
+    ImportedConversation.objects.bulk_create(rows)
+    row.added += len(rows)
+    row.days = added_up(row.days, Counter(_day(found) for found in rows))
+    row.topics = added_up(row.topics, Counter(name for found in rows for name in found.topic_list))
+    Run.all_runs.filter(pk=row.run_id).update(
+        total=F("total") + len(rows), measured=F("measured") + len(rows)
+    )
+
+
+def _trial(name: str, said: RecordedConversation) -> Trial:
+    return Trial(
+        case=name,
+        number=1,
+        planned_turns=len(said.turns),
+        agent=said.agent or RECORDED,
+        system_prompt=said.system_prompt,
+        history=said.history,
+        turns=tuple(replace(turn, index=n) for n, turn in enumerate(said.turns, 1)),
+        started_at=said.happened_at.isoformat() if said.happened_at else "",
+        is_outside=True,
+    )
+
+
+def _execution(run_id: int, position: int, trial: Trial) -> Execution:
+    return Execution(
+        run_id=run_id,
+        case=trial.case,
+        position=position,
+        trial=1,
+        status=Execution.Status.FINISHED,
+        verdict=Verdict.MEASURED,
+        agent_prompt_tokens=trial.usage.prompt_tokens,
+        agent_response_tokens=trial.usage.response_tokens,
+        agent_cost_usd=trial.cost_usd,
+        time_ms=trial.time_ms,
+        tool_calls=len(trial.tool_calls) if trial.reports_calls else None,
+        turn_ms=turn_times(trial),
+        finished_at=timezone.now(),
+    )
+
+
+def _imported(
+    target: ConversationSet, execution: Execution, item: _Incoming, said: RecordedConversation
+) -> ImportedConversation:
+    return ImportedConversation(
+        conversation_set=target,
+        execution=execution,
+        external_id=item.id,
+        digest=item.digest,
+        happened_at=said.happened_at,
+        topics=storable(as_topics(said.tags)),
+        facts=storable(dict(said.facts)),
+        grades=storable([asdict(grade) for grade in said.grades]),
+    )
+
+
+def _day(found: ImportedConversation) -> str:
+    return found.happened_at.date().isoformat() if found.happened_at else ""
+
+
+def _finish(work: _Work, file: ConversationFile) -> ConversationImport:
+    """Count the import in its set, and let everyone see it."""
+    with transaction.atomic():
+        target = ConversationSet.objects.select_for_update().get(pk=work.row.conversation_set_id)
+        row = ConversationImport.objects.get(pk=work.row.pk)
+        if row.finished_at is not None:
+            return row
+        row.losses = storable(dict(islice(file.losses.items(), MAX_NAMED)))
+        row.problems = storable(list(_first(file.problems)))
+        row.finished_at = timezone.now()
+        row.save()
+        target.count += row.added
+        target.days = added_up(target.days, row.days)
+        target.topics = added_up(target.topics, row.topics)
+        target.save(update_fields=["count", "days", "topics"])
+        Run.all_runs.filter(pk=row.run_id).update(
+            status=Run.Status.FINISHED,
+            verdict=Run.Verdict.MEASURED,
+            case_count=row.added,
+            finished_at=row.finished_at,
+        )
+    return row
+
+
+def _first(problems: list[str]) -> Iterator[str]:
+    yield from problems[:MAX_NAMED]
+    if (more := len(problems) - MAX_NAMED) > 0:
+        yield f"{more:,} more problems."
