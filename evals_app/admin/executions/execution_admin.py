@@ -82,7 +82,8 @@ class ExecutionAdmin(WithViews, ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Execution]:
         # Sets of real conversations have a list of their own.
-        graded = super().get_queryset(request).exclude(run__in=_imports())
+        imports = Run.all_runs.filter(is_import=True).values("pk")
+        graded = super().get_queryset(request).exclude(run__in=imports)
         whole = graded.select_related("run", "reviewed")
         return whole.defer("summary", "turn_ms", "run__summary")
 
@@ -134,10 +135,6 @@ class ExecutionAdmin(WithViews, ReadOnly):
     ) -> HttpResponse:
         context |= whole_context(request, context["original"])
         return super().render_change_form(request, context, *args, **kwargs)
-
-
-def _imports() -> QuerySet[Run]:
-    return Run.all_runs.filter(is_import=True).values("pk")
 
 
 def _numbers(execution: Execution) -> str:

@@ -59,7 +59,9 @@ class LastResult:
 
 def last_result(case: Case) -> LastResult | None:
     """Return what the newest run of a case found, by one query; None without any result."""
-    own = Execution.objects.filter(case=case.name, run__suite_slug=case.suite.slug)
+    own = Execution.objects.filter(
+        case=case.name, run__suite_slug=case.suite.slug, run__conversation_set=None
+    )
     finished = own.filter(status=Execution.Status.FINISHED)
     newest = finished.order_by("-pk").values("run")[:1]
     counts = own.order_by().values("case")

@@ -576,7 +576,7 @@ class RecordedAgent(OutsideAgent):
 
     label = "Recorded"
 
-    driver: Literal["recorded"]  # type: ignore[assignment]  # nobody can write it
+    driver: Literal["recorded"]  # type: ignore[assignment]  # no one can write it
 
     @classmethod
     def _misfits(cls, written: Mapping[str, object]) -> Iterator[InitErrorDetails]:  # noqa: ARG003

@@ -295,6 +295,9 @@ class RegradingJson(Answer):
         description="What is not graded: `changed` (the agent would see another conversation today),"
         " `gone` (no longer in the suite), `pruned` (the transcript was removed)."
     )
+    unused_checks: list[str] = Field(
+        description="Checks of the suite that do not apply to real conversations, and why."
+    )
 
 
 class JudgeNoise(Answer):
@@ -556,7 +559,7 @@ class TurnJson(Answer):
     turn: int
     error: str | None
     model: str | None
-    latency_ms: float
+    latency_ms: float | None
     waited_ms: float
     first_token_ms: float | None
     cost_usd: float | None

@@ -253,7 +253,9 @@ def _regrading(stored: Row) -> Json | None:
     if not stored:
         return None
     left_out = {why: LeftOutJson.of(cases) for why, cases in stored["left_out"].items()}
-    return RegradingJson.of(stored, judge=stored["judge"] or None, left_out=left_out)
+    unused = stored.get("unused_checks", [])  # older runs lack them
+    judge = stored["judge"] or None
+    return RegradingJson.of(stored, judge=judge, left_out=left_out, unused_checks=unused)
 
 
 def judge_noise_json(summary: Row) -> list[Json] | None:

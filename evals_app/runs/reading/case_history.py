@@ -107,8 +107,8 @@ class HistoryEntry:
         return replace(self, parts=tuple(parts))
 
 
-# Tries prove nothing, and retests run an older version again.
-COUNTED = Q(run__is_tryout=False, run__settlement=None)
+# Tries prove nothing, retests run an older version again, and real conversations are of no case.
+COUNTED = Q(run__is_tryout=False, run__settlement=None, run__conversation_set=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,11 +49,15 @@ class CannotImportConversationsError(CannotError):
 
 
 class _Incoming(NamedTuple):
-    """A conversation of the file as its row names it, with the digest of its content."""
+    """A conversation of the file as it is stored, and how often what was masked in it.
+
+    `digest` is that of its content before it was masked.
+    """
 
     id: str
     digest: str
     content: RecordedConversation
+    masked: Counter[str]
 
 
 @dataclass
@@ -85,7 +89,7 @@ def import_conversations(
     conversations = iter(file)
     while part := list(islice(conversations, AT_ONCE)):
         with transaction.atomic():
-            _write(work, [_incoming(conversation) for conversation in part])
+            _write(work, [_incoming(conversation, work.masker) for conversation in part])
         let_others_write()
     return _finish(work, file)
 
@@ -143,11 +147,17 @@ def _create_run(target: ConversationSet, *, by: User | None) -> Run:
     )
 
 
-def _incoming(conversation: RecordedConversation) -> _Incoming:
+def _incoming(conversation: RecordedConversation, masker: Masker | None) -> _Incoming:
+    digest = _digest(conversation)
+    masked = Counter[str]()
+    if masker is not None:
+        before = Counter(masker.counts)
+        conversation = masker.of_conversation(conversation)
+        masked = masker.counts - before
     name = " ".join(storable(conversation.id).split())
     if not name or len(name) > MAX_ID:
         name = hashlib.sha256(conversation.id.encode(errors="replace")).hexdigest()
-    return _Incoming(name, _digest(conversation), conversation)
+    return _Incoming(name, digest, conversation, masked)
 
 
 def _digest(conversation: RecordedConversation) -> str:
@@ -170,13 +180,8 @@ def _write(work: _Work, part: list[_Incoming]) -> None:
             f"Another import of {row.file_name} has just ended. Import the file again."
         )
     fresh = _without_known(work, target, part)
-    if work.masker is None:
-        conversations = [item.content for item in fresh]
-    else:
-        before = Counter(work.masker.counts)
-        conversations = [work.masker.of_conversation(item.content) for item in fresh]
-        row.masked = dict(Counter(row.masked) + (Counter(work.masker.counts) - before))
-    _create_rows(row, target, fresh, conversations)
+    row.masked = dict(sum((item.masked for item in fresh), Counter(row.masked)))
+    _create_rows(row, target, fresh)
     row.save()
 
 
@@ -212,13 +217,8 @@ def _name(row: ConversationImport, what: str, external_id: str) -> None:
         names.append(external_id)
 
 
-def _create_rows(
-    row: ConversationImport,
-    target: ConversationSet,
-    fresh: list[_Incoming],
-    conversations: list[RecordedConversation],
-) -> None:
-    trials = [_trial(item.id, said) for item, said in zip(fresh, conversations, strict=True)]
+def _create_rows(row: ConversationImport, target: ConversationSet, fresh: list[_Incoming]) -> None:
+    trials = [_trial(item.id, item.content) for item in fresh]
     executions = Execution.objects.bulk_create(
         [_execution(row.run_id, row.added + n, trial) for n, trial in enumerate(trials)]
     )
@@ -229,8 +229,7 @@ def _create_rows(
         ]
     )
     rows = [
-        _imported(target, execution, item, said)
-        for execution, item, said in zip(executions, fresh, conversations, strict=True)
+        _row_of(target, execution, item) for execution, item in zip(executions, fresh, strict=True)
     ]
     ImportedConversation.objects.bulk_create(rows)
     row.added += len(rows)
@@ -273,9 +272,8 @@ def _execution(run_id: int, position: int, trial: Trial) -> Execution:
     )
 
 
-def _imported(
-    target: ConversationSet, execution: Execution, item: _Incoming, said: RecordedConversation
-) -> ImportedConversation:
+def _row_of(target: ConversationSet, execution: Execution, item: _Incoming) -> ImportedConversation:
+    said = item.content
     return ImportedConversation(
         conversation_set=target,
         execution=execution,

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, F, OuterRef, QuerySet
@@ -24,6 +25,7 @@ from evals_app.models import Execution, Run, Suite, Transcript
 from evals_app.reports.words.judges import judges_text
 from evals_app.reports.words.regrading import left_out_in_words
 from evals_app.runs.money.ceilings import is_paid, tightest_limit
+from evals_app.runs.regrading.general_checks import freeze_conversations, read_general_checks
 from evals_app.runs.starting.freeze import (
     AT_ONCE,
     CannotStartError,
@@ -50,7 +52,7 @@ class RegradePlan:
 
     `left_out` has the names of cases that cannot be graded: `changed` (the agent would see another
     conversation today), `gone` (the suite no longer has them), `pruned` (their transcripts were
-    removed).
+    removed). `unused` are checks of the suite that do not apply to real conversations.
     """
 
     run: Run
@@ -59,8 +61,10 @@ class RegradePlan:
     judge: str
     head: SnapshotSpec
     judges: str  # see reports/words/judges.py
+    suite: Suite | None = None  # whose run it is
     frozen: Frozen | None = None  # None: the snapshot of the run, as it is
     left_out: dict[str, list[str]] = field(default_factory=dict)
+    unused: list[str] = field(default_factory=list)
     planned: list[PlannedExecution] = field(default_factory=list)
 
     @property
@@ -88,11 +92,17 @@ class RegradePlan:
                 why: {"count": len(names), "names": names[:MAX_NAMED]}
                 for why, names in self.left_out.items()
             },
+            "unused_checks": self.unused,
         }
 
 
 def regrade(
-    run: Run, *, by: User | None = None, max_cost_usd: Decimal | None = None, **choices: Any
+    run: Run,
+    *,
+    by: User | None = None,
+    max_cost_usd: Decimal | None = None,
+    group: UUID | None = None,
+    **choices: Any,
 ) -> Run:
     """Start a run that grades conversations of another one again, as `plan_regrade` finds out."""
     user = by.pk if by else None
@@ -105,7 +115,9 @@ def regrade(
             total=len(regrading.planned),
             complete=None if frozen is None else frozen.complete,
             concurrency=regrading.head.suite.concurrency,
-            suite=run.suite,
+            suite=regrading.suite,
+            conversation_set=run.conversation_set,
+            group=group,
             judge=regrading.judges,
             replaced_model=run.replaced_model,
             overrides=run.overrides,
@@ -124,8 +136,9 @@ def plan_regrade(
     run: Run,
     *,
     suite: Version = "current",
+    by_suite: Suite | None = None,
     cases: Collection[str] | None = None,
-    executions: Collection[int] | None = None,
+    executions: Collection[int] | QuerySet[Any, int] | None = None,
     trials: int = 1,
     judge: str = "",
     max_cost_usd: Decimal | None = None,
@@ -133,7 +146,8 @@ def plan_regrade(
 ) -> Iterator[RegradePlan]:
     """Find out what would be graded again, of a run that has ended.
 
-    The suite's checks are those of today or those of the run; `judge` replaces the run's judge, but
+    The suite's checks are those of today or those of the run, for real conversations the general
+    ones of `by_suite`; `judge` replaces the run's judge, but
     not one that a check names itself. `cases` are names, `executions` keys of the run's own.
     `trials` is how often each conversation is graded: more than once shows how steady the judge is.
 
@@ -144,12 +158,18 @@ def plan_regrade(
     old = _read_snapshot(run)
     chosen = _find_executions(run, cases=cases, executions=executions)
     other = _read_judge(judge)
-    regrading = RegradePlan(run, suite, trials, judge, head=old, judges=run.judge)
+    of_suite = by_suite or run.suite
+    regrading = RegradePlan(run, suite, trials, judge, head=old, judges=run.judge, suite=of_suite)
     names = set(chosen.order_by().values_list("case", flat=True).distinct())
     with Frozen(RunPart(names=names, with_disabled=_has_disabled(run.suite, names))) as frozen:
         needs, obstacles = Needs(), obstacles_now()
-        if suite == "current":
-            spec = read_suite(_suite_of(run), frozen, needs, obstacles, most_cases=None)
+        if suite == "current" and run.is_of_real_conversations:
+            general = read_general_checks(_suite_of(run, of_suite), needs, chosen=chosen)
+            spec, regrading.unused = general.suite, general.unused
+            old = old.model_copy(update=general.test_data)
+            freeze_conversations(frozen, chosen)
+        elif suite == "current":
+            spec = read_suite(_suite_of(run, of_suite), frozen, needs, obstacles, most_cases=None)
         else:
             spec = old.suite
             _read_stored(run, old, frozen, needs)
@@ -159,7 +179,7 @@ def plan_regrade(
             frozen.head = old.model_copy(update={"suite": spec})
             comparison = TextComparison(obstacles, find_local_model)
             complete_head(
-                run.suite, frozen, needs, comparison, paid=(), max_cost_usd=max_cost_usd, by=by
+                of_suite, frozen, needs, comparison, paid=(), max_cost_usd=max_cost_usd, by=by
             )
             regrading.frozen, regrading.head = frozen, frozen.head
             regrading.judges = judges_text(frozen.judges)
@@ -199,14 +219,14 @@ def _read_judge(written: str) -> ModelSpec | None:
         raise CannotStartError(*messages_of(exc)) from exc
 
 
-def _suite_of(run: Run) -> Suite:
-    if run.suite is None:
+def _suite_of(run: Run, suite: Suite | None) -> Suite:
+    if suite is None:
         problem = (
             f"Suite {run.suite_slug} was deleted; its conversations can only be graded by the checks"
             f" of run {run.pk}."
         )
         raise CannotStartError(problem)
-    return run.suite
+    return suite
 
 
 def _has_disabled(suite: Suite | None, names: Collection[str]) -> bool:
@@ -231,7 +251,10 @@ def _read_stored(run: Run, old: SnapshotSpec, frozen: Frozen, needs: Needs) -> N
 
 
 def _find_executions(
-    run: Run, *, cases: Collection[str] | None, executions: Collection[int] | None
+    run: Run,
+    *,
+    cases: Collection[str] | None,
+    executions: Collection[int] | QuerySet[Any, int] | None,
 ) -> QuerySet[Execution]:
     """Return the executions that were asked for and have a result."""
     ended = run.executions.filter(status=Execution.Status.FINISHED)
@@ -256,7 +279,8 @@ def _plan(regrading: RegradePlan, chosen: QuerySet[Execution], frozen: Frozen) -
     """Find the place of each conversation among the cases, and what keeps others from being graded."""
     run, trials = regrading.run, regrading.trials
     places = {case.name: (n, conversation_digest(case.content)) for n, case in enumerate(frozen)}
-    before = _conversations(run) if regrading.version == "current" else {}
+    may_differ = regrading.version == "current" and not run.is_of_real_conversations
+    before = _conversations(run) if may_differ else {}
     stored = Transcript.objects.filter(pk=OuterRef("conversation"))
     rows = chosen.annotate(
         conversation=Coalesce(F("source"), F("pk")), number=Coalesce(F("source__trial"), F("trial"))

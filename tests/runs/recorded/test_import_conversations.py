@@ -26,7 +26,7 @@ class _Shouting:
 
     def of_conversation(self, conversation: RecordedConversation) -> RecordedConversation:
         self.counts["name"] += 1
-        return conversation.with_texts(str.upper)
+        return conversation.with_texts(lambda text, *_: text.upper())
 
 
 def test_a_conversation_becomes_an_execution_whose_unknown_numbers_are_unknown() -> None:

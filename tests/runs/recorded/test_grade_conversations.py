@@ -1,0 +1,160 @@
+"""Grading real conversations: by general checks only, without an agent, and apart from all rates."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from evals_app.admin.suites.last_result import last_result
+from evals_app.models import Assertion, Case, CaseResult, Execution, GradeResult, Run, Suite
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.reading.case_history import COUNTED, OfSuite
+from evals_app.runs.reading.suite_verdict import standings, telling_runs, with_last_runs
+from evals_app.runs.recorded.grade_conversations import (
+    WantedConversations,
+    plan_grading,
+    start_grading,
+)
+from evals_app.runs.regrading.forecast_regrade import forecast_regrade
+from evals_app.runs.regrading.start_regrade import regrade
+from evals_app.runs.starting.freeze import CannotStartError
+from evals_app.runs.starting.rerun import rerun
+from tests.runs.recorded.conversations import imported, make_set, row_of, rows_of
+from tests.runs.suites import finished, make_suite
+
+pytestmark = pytest.mark.django_db
+
+ALL = WantedConversations()
+
+
+def suite_with(*checks: dict[str, Any]) -> Suite:
+    suite = make_suite()
+    for position, check in enumerate(checks):
+        kind = check.pop("type")
+        Assertion.objects.create(suite=suite, type=kind, options=check, position=position)
+    return suite
+
+
+def graded(row: Any, suite: Suite, wanted: WantedConversations = ALL) -> Run:
+    [run] = start_grading(row.conversation_set, suite, wanted)
+    work()
+    return Run.objects.get(pk=run.pk)
+
+
+PRICE = {"type": "contains", "value": "6.90"}
+
+
+def test_real_conversations_are_graded_by_what_needs_no_expected_answer() -> None:
+    thanks = (("user", "Why 9 euros?"), ("assistant", "It is 6.90."), ("user", "Thanks"))
+    wrong = (("user", "Why 9 euros?"), ("assistant", "It is 9."))
+    row = imported([row_of("good", *thanks), row_of("bad", *wrong)])
+    suite = suite_with(dict(PRICE), {"type": "exact_match"}, {"type": "latency", "max_ms": 5})
+
+    with plan_grading(row.conversation_set, suite, ALL) as [plan]:
+        assert len(plan.unused) == 2
+        assert len(plan.planned) == forecast_regrade(plan).conversations == 2
+    run = graded(row, suite)
+
+    grades = GradeResult.objects.order_by("execution__position", "position")
+    assert list(grades.values_list("execution__case", "type", "passed", "status")) == [
+        ("good", "contains", True, "ok"),
+        ("bad", "contains", False, "ok"),
+    ]
+    assert (run.total, run.suite, run.agent_slug) == (2, suite, "recorded")
+    assert len(run.regrading["unused_checks"]) == 2
+    assert run.spent_usd == 0
+
+
+def test_they_count_in_no_verdict_rate_or_trend_of_the_suite() -> None:
+    suite = suite_with(dict(PRICE))
+    Assertion.objects.filter(suite=suite).update(enabled=False)
+    own = finished(suite)
+    Assertion.objects.filter(suite=suite).update(enabled=True)
+    row = imported([row_of("case 1", ("user", "Price?"), ("assistant", "9"))])
+
+    run = graded(row, suite)
+
+    assert (run.verdict, run.failed, run.is_whole, run.covers) == (
+        "failed",
+        1,
+        False,
+        "real conversations",
+    )
+    assert own.verdict == "passed"
+    last = last_result(Case.objects.get(name="case 1"))  # of the same name
+    assert last is not None
+    assert last.run == own.pk
+    history = OfSuite(suite.pk, suite.slug).results().filter(COUNTED, name="case 1")
+    assert [result.run for result in history] == [own]
+    assert list(Run.objects.suite_verdicts()) == [own]
+    assert list(telling_runs()) == [own]
+    [standing] = standings(list(with_last_runs(Suite.objects.all())))
+    assert standing.verdict_run == own
+    assert not Run.objects.filter(is_import=True).exists()
+
+
+def test_a_sample_is_the_same_each_time_and_goes_by_day_topic_and_id() -> None:
+    rows = [
+        *rows_of(4, date="2026-11-16", tags=["price"]),
+        *(row_of(f"b{n}", date="2026-11-17") for n in range(4)),
+    ]
+    target = imported(rows).conversation_set
+
+    def ids(**wanted: Any) -> list[str]:
+        sample = WantedConversations(**wanted).sample(target)
+        return sorted(sample.values_list("external_id", flat=True))
+
+    assert len(ids()) == 8
+    assert ids(count=3) == ids(count=3)
+    assert len(ids(count=3)) == 3
+    assert [name[0] == "b" for name in ids(a_day=2)] == [False, False, True, True]
+    assert ids(since=date(2026, 11, 17)) == ["b0", "b1", "b2", "b3"]
+    assert ids(until=date(2026, 11, 16), topic="price") == ["0", "1", "2", "3"]
+    assert ids(text_id="B1") == ["b1"]
+    assert ids(topic="pric") == []
+
+
+def test_each_import_has_a_run_of_its_own_in_one_group() -> None:
+    suite, target = suite_with(dict(PRICE)), make_set()
+    imported(rows_of(2), target)
+    imported([row_of("new")], target)
+
+    runs = start_grading(target, suite, ALL)
+
+    assert [run.total for run in runs] == [1, 2]
+    assert len({run.group for run in runs}) == 1
+
+
+def test_they_are_graded_again_by_the_checks_of_today_and_never_run_again() -> None:
+    suite = suite_with(dict(PRICE))
+    first = graded(imported([row_of("good")]), suite)
+    Assertion.objects.filter(suite=suite).update(options={"value": "nothing"})
+
+    again = regrade(Run.objects.get(pk=first.pk))
+    work()
+
+    again.refresh_from_db()
+    assert (first.verdict, again.verdict, again.conversation_set) == (
+        "passed",
+        "failed",
+        first.conversation_set,
+    )
+    assert again.grades_of_id == first.grades_of_id
+    assert set(CaseResult.objects.values_list("name", flat=True)) == {"good"}
+    with pytest.raises(CannotStartError):
+        rerun(first, only="all")
+    assert Execution.objects.filter(run__is_import=True).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("checks", "wanted"),
+    [([{"type": "exact_match"}], ALL), ([PRICE], WantedConversations(topic="none"))],
+    ids=["no general check", "no conversation"],
+)
+def test_what_cannot_be_graded_says_why(
+    checks: list[dict[str, Any]], wanted: WantedConversations
+) -> None:
+    suite = suite_with(*map(dict, checks))
+    with pytest.raises(CannotStartError):
+        start_grading(imported([row_of("good")]).conversation_set, suite, wanted)
+    assert not Run.objects.exists()
