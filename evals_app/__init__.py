@@ -18,6 +18,8 @@ CONTRIBUTING.md lists ten features with their rooms.
 from pathlib import Path
 
 __version__ = "0.1.0"
+# Of REST: see "Versions" in docs/rest.md.
+API_VERSION = "1"
 
 # The project folder; where the package is installed, the folder of all packages.
 SOURCES = Path(__file__).resolve().parent.parent

@@ -18,6 +18,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from evals_app import API_VERSION
 from evals_app.models import Activity
 from evals_app.models.people.activity import Source, acts_from, note_act
 from evals_app.models.people.profiles import zone_of
@@ -68,6 +69,20 @@ class PrivateAnswers:
         response = self.get_response(request)
         if request.path.startswith("/api/"):
             response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+
+class VersionOfApi:
+    """Say the version of the REST API in each of its answers."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request."""
+        response = self.get_response(request)
+        if request.path.startswith("/api/"):
+            response.headers["API-Version"] = API_VERSION
         return response
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from evals_app import IS_INSTALLED, PROJECT, SOURCES, __version__
+from evals_app import API_VERSION, IS_INSTALLED, PROJECT, SOURCES
 from evals_app.engine.network.provider_kinds import USUAL_KEYS
 from evalsite import environment
 from evalsite.look import UNFOLD  # noqa: F401 - a setting
@@ -87,6 +87,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "evalsite.middleware.ContentSecurityPolicy",
     "evalsite.middleware.PrivateAnswers",
+    "evalsite.middleware.VersionOfApi",
     "evalsite.middleware.Probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",  # hides the length, so that compression does not leak secrets
@@ -313,7 +314,7 @@ API_DOCS = environment.word("EVALWELL_API_DOCS", ("people", "public", "off"))
 SPECTACULAR_SETTINGS = {
     "TITLE": "Evalwell",
     "DESCRIPTION": "Evaluate LLM agents: suites, runs, conversations and reviews.",
-    "VERSION": __version__,
+    "VERSION": API_VERSION,
     "OAS_VERSION": "3.1.0",
     "POSTPROCESSING_HOOKS": [],  # enumerations stay where they are used
     "SERVE_INCLUDE_SCHEMA": False,

@@ -151,7 +151,7 @@ def samples_for(settings: Any) -> Samples:
         "admin/help/<slug:slug>/": "/admin/help/concepts/",
         "admin/evals_app/execution/<int:pk>/review/": "/admin/evals_app/execution/"
         f"{execution.pk}/review/?word=comment",
-        "api/": "/api/nothing/",
+        "api/.+": "/api/nothing/",
         "admin/invitation/<uidb64>/<token>/": "/admin/invitation/MQ/made-up/",
         "admin/connect/<int:pk>/<token>/": _developer_link(root),
     }

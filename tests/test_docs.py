@@ -82,7 +82,7 @@ def endpoints() -> dict[str, Any]:
     generator: Any = SchemaGenerator
     paths = generator().get_schema(request=None, public=True)["paths"]
     return {
-        f"{method.upper()} {path.removeprefix('/api/')}": operation
+        f"{method.upper()} {path.removeprefix('/api/') or '/'}": operation
         for path, operations in paths.items()
         for method, operation in operations.items()
     }
@@ -127,7 +127,8 @@ def test_every_filter_and_option_of_an_endpoint_is_documented() -> None:
         # REST framework's, for a choice of one; the others are described once for all.
         and parameter["name"] != "format"
         and not (
-            parameter["name"] in {"fields", "page_size", "cursor", "Idempotency-Key"}
+            parameter["name"]
+            in {"fields", "page_size", "cursor", "count", "ordering", "Idempotency-Key"}
             and parameter["name"] in page
         )
     ]

@@ -453,7 +453,8 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/providers/<slug:slug>/": written("provider"),
     "api/schema/": {"GET": ("read", "")},
     "api/docs/": {"GET": ("read", "")},
-    "api/": {},  # whatever else is below it
+    "api/": {"GET": ("read", "")},
+    "api/.+": {},  # whatever else is below it
     # What each tool needs is tested with the tools.
     "mcp/": {"POST": ("read", "")},
     "mcp": {"POST": ("read", "")},

@@ -7,7 +7,7 @@ from evals_app.api import activity, comparing, release, retests, schedules, spen
 from evals_app.api.authored import attachments, case_making, cases, exports, imports, views
 from evals_app.api.reviews import calibration, review_tasks, review_views
 from evals_app.api.runs import history, reports, run_actions, run_views, traces
-from evals_app.requests.openapi import Docs, NotFound, Schema
+from evals_app.requests.openapi import Docs, Index, NotFound, Schema
 
 app_name = "api"
 
@@ -82,7 +82,8 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
 )
 
 urlpatterns = [
+    path("", Index.as_view(views=_VIEWS), name="index"),
     *(path(address, view.as_view(), name=name) for address, view, name in _VIEWS),
     path("docs/", Docs.as_view(url_name="api:schema"), name="docs"),
-    re_path(r"", NotFound.as_view(), name="not-found"),
+    re_path(r".+", NotFound.as_view(), name="not-found"),
 ]

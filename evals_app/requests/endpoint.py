@@ -1,7 +1,7 @@
 """What all views share: rights, known query parameters, and `fields=`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from django.db.models import Model, QuerySet
@@ -44,6 +44,9 @@ ETAG = OpenApiParameter(
     description="Identifies this version.",
 )
 FIELDS = OpenApiParameter("fields", str, description="Return only these top-level keys: a,b.")
+COUNT = OpenApiParameter(
+    "count", bool, description="With `true`, `count` is how many there are on all pages."
+)
 
 
 def responses(answer: object, *refused: int, status: int = 200) -> dict[tuple[int, str], object]:
@@ -90,16 +93,22 @@ class Endpoint(ThrottledView):
                 raise unknown(name, known, what="query parameter", keys=name)
 
 
+_OF_LISTS = ("cursor", "page_size", "fields", "count")
+
+
 class ListEndpoint(Endpoint, ListModelMixin, GenericAPIView[Any]):
     """A list, page by page: each row that the filters leave is made into JSON by `row_json`."""
 
     answer: ClassVar[type[Answer]]
+    # The columns of an index by what `ordering=` calls it; the last one is unique.
+    orderings: ClassVar[Mapping[str, Sequence[str]]] = {"id": ("id",)}
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         filters: Collection[str] = ()
         if request.method in {"GET", "HEAD"}:
             filters = getattr(getattr(self, "filterset_class", None), "base_filters", ())
-            self.parameters = ["cursor", "page_size", "fields", *filters]  # type: ignore[misc]
+            sorting = ["ordering"] if self.orderings else []
+            self.parameters = [*_OF_LISTS, *sorting, *filters]  # type: ignore[misc]
         super().initial(request, *args, **kwargs)
         for name in filters:
             if request.query_params.get(name) == "":
@@ -119,7 +128,14 @@ class ListEndpoint(Endpoint, ListModelMixin, GenericAPIView[Any]):
         wanted = wanted_fields(request, self.answer.KEYS)
         page = self.paginate_queryset(rows) or ()
         shown = [only_keys(self.row_json(row), wanted) for row in self.add_details(page)]
-        return self.get_paginated_response(shown)
+        return self.answer_with(rows, shown)
+
+    def answer_with(self, rows: QuerySet[Any], shown: Sequence[JsonObject]) -> Response:
+        """Return a page; `rows` are those of all pages, and counted only if that is asked for."""
+        answer = self.get_paginated_response(shown)
+        if flag(self.request, "count"):
+            answer.data = {"count": rows.count(), **answer.data}
+        return answer
 
 
 class OneEndpoint(ABC, Endpoint):
@@ -159,15 +175,23 @@ def describe_get(operation_id: str, summary: str, *refused: int) -> Callable[[V]
     """Describe a view of `answer` for the schema."""
 
     def describe(view: V) -> V:
+        more = list(_list_parameters(view)) if issubclass(view, ListEndpoint) else []
         schema = extend_schema(
             operation_id=operation_id,
             summary=summary,
-            parameters=[FIELDS],
+            parameters=[FIELDS, *more],
             responses=responses(view.answer, *refused),
         )
         return extend_schema_view(get=schema)(view)
 
     return describe
+
+
+def _list_parameters(view: type[ListEndpoint]) -> Iterator[OpenApiParameter]:
+    yield COUNT
+    if words := [sign + name for name in view.orderings for sign in ("", "-")]:
+        text = "What rows are sorted by, with `-` from the last to the first."
+        yield OpenApiParameter("ordering", str, enum=words, description=text)
 
 
 def wanted_fields(request: Request, known: Collection[str]) -> list[str] | None:

@@ -1,10 +1,15 @@
 """Pages of lists, by cursor: no table is counted, and every page costs the same."""
 
+from typing import Any
+
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination, PageNumberPagination
 from rest_framework.request import Request
 
+from evals_app.requests.problems import unknown
+
 MAX_ID = 2**63 - 1
+_TEXTS = ("slug", "username")  # columns; all others that sort are numbers
 _DIGITS = len(str(MAX_ID))
 _MAX_ROWS = 200  # of a page
 _CURSOR = (
@@ -36,20 +41,36 @@ class NewestFirst(_Sized, CursorPagination):
 
     ordering: str | tuple[str, ...] = "-id"
 
+    def get_ordering(self, request: Request, queryset: Any, view: Any) -> tuple[str, ...]:
+        """Return the columns that `ordering=` asks for, else the usual ones."""
+        given = request.query_params.get("ordering")
+        if given is None:
+            usual = self.ordering
+            return (usual,) if isinstance(usual, str) else usual
+        sign, name = ("-", given[1:]) if given.startswith("-") else ("", given)
+        if name not in view.orderings:
+            words = [sign + name for name in view.orderings for sign in ("", "-")]
+            raise unknown(given, words, what="ordering", keys="ordering")
+        return tuple(sign + column for column in view.orderings[name])
+
     def decode_cursor(self, request: Request) -> Cursor | None:
         try:
             cursor = super().decode_cursor(request)
         except NotFound:
             raise ValidationError({"cursor": _CURSOR}) from None
-        if cursor is not None and cursor.position is not None and not is_id(cursor.position):
-            # A made-up cursor must not reach the database as a number.
+        if cursor is None or cursor.position is None:
+            return cursor
+        # A made-up cursor must not reach the database.
+        is_text = self.ordering[0].removeprefix("-") in _TEXTS
+        if not (is_text and "\0" not in cursor.position) and not is_id(cursor.position):
             raise ValidationError({"cursor": _CURSOR})
         return cursor
 
     def get_paginated_response_schema(self, schema: dict[str, object]) -> dict[str, object]:
         link = {"type": ["string", "null"], "format": "uri"}
-        keys = {"next": link, "previous": link, "results": schema}
-        return {"type": "object", "required": [*keys], "properties": keys}
+        keys: dict[str, object] = {"next": link, "previous": link, "results": schema}
+        count = {"type": "integer", "description": "With `?count=true`: how many on all pages."}
+        return {"type": "object", "required": [*keys], "properties": keys | {"count": count}}
 
 
 class NewestRunFirst(NewestFirst):

@@ -93,6 +93,7 @@ class Cases(ListEndpoint):
     answer = CaseRow
     filterset_class = CaseFilters
     pagination_class = ByPlace
+    orderings: ClassVar = {"position": ("position", "id"), "id": ("id",)}
 
     def get_queryset(self) -> QuerySet[Case]:
         return Case.objects.filter(suite=_suite(self.kwargs["slug"])).only(

@@ -45,6 +45,7 @@ _PROVIDERS = Need(Scope.READ, "evals_app.view_provider")
 _ARCHIVE = Need(Scope.AUTHOR, "evals_app.change_suite")  # as on the pages of the admin
 
 _IN_USE = "This is refused (409) while suites, even archived ones, use it."
+_BY_SLUG = {"id": ("id",), "slug": ("slug",)}
 # In the order of files.
 _PRICES = ModelPrice.objects.order_by("model", "is_batch", "valid_from", "above_prompt_tokens")
 _PROVIDER_ROWS = Provider.objects.prefetch_related(Prefetch("prices", _PRICES))
@@ -121,6 +122,7 @@ class Suites(ListEndpoint):
         "judge_prompt", "judge_context", "rubric"
     )
     answer = SuiteRow
+    orderings: ClassVar = _BY_SLUG
     filterset_class = SuiteFilters
 
     def row_json(self, row: Suite) -> Json:
@@ -197,6 +199,7 @@ class Agents(ListEndpoint):
     needs: ClassVar = {"GET": _AGENTS}
     queryset = Agent.objects.defer("system_prompt", "tools", "settings", "connection")
     answer = AgentRow
+    orderings: ClassVar = _BY_SLUG
 
     def row_json(self, row: Agent) -> Json:
         return AgentRow.of_object(row, model=row.model or None)
@@ -229,6 +232,7 @@ class Fixtures(ListEndpoint):
     needs: ClassVar = {"GET": _FIXTURES}
     queryset = Fixture.objects.all()
     answer = FixtureRow
+    orderings: ClassVar = _BY_SLUG
 
 
 @describe_written("fixtures", deleting=_IN_USE)
@@ -263,6 +267,7 @@ class Providers(ListEndpoint):
     needs: ClassVar = {"GET": _PROVIDERS}
     queryset = _PROVIDER_ROWS
     answer = ProviderRow
+    orderings: ClassVar = _BY_SLUG
 
     def row_json(self, row: Provider) -> Json:
         return ProviderRow.of_object(

@@ -175,6 +175,7 @@ class RunExecutions(ListEndpoint):
     answer = ExecutionRow
     filterset_class = ExecutionFilters
     pagination_class = ByPosition
+    orderings: ClassVar = {"position": ("position", "trial")}
 
     def get_queryset(self) -> QuerySet[Execution, Row]:
         return execution_rows().filter(run=find_run(self.kwargs["pk"]))
