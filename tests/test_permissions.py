@@ -399,6 +399,7 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/settlements/forecast/": {"POST": ("read", "view_run")},
     "api/settlements/<int:pk>/": {"GET": ("read", "view_run")},
     "api/settlements/<int:pk>/cancel/": {"POST": ("run", RUNNING)},
+    "api/executions/": {"GET": ("read", "view_run")},
     "api/executions/<int:pk>/": {"GET": ("read", "view_execution")},
     "api/executions/<int:pk>/case/": {
         "GET": ("read", "view_execution"),
@@ -415,6 +416,12 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/yardsticks/<slug:digest>/": {"GET": ("read", "view_execution")},
     "api/activity/": {"GET": ("read", "view_activity")},
     "api/spending/": {"GET": ("read", "view_run")},
+    "api/me/": {"GET": ("read", "")},
+    "api/tokens/": {"GET": ("read", "view_apitoken")},
+    # The token here is somebody else's.
+    "api/tokens/<int:pk>/": {},
+    "api/people/": {"GET": ("read", "view_user")},
+    "api/entity-types/": {"GET": ("read", "view_entitytype")},
     "api/files/": {"POST": ("author", "change_case")},
     "api/files/<slug:sha256>/": {"GET": ("read", "view_case")},
     "api/otlp/v1/traces": {"POST": ("spans", "add_run")},

@@ -3,7 +3,16 @@
 from django.urls import path, re_path
 from rest_framework.views import APIView
 
-from evals_app.api import activity, comparing, release, retests, schedules, spending, webhooks
+from evals_app.api import (
+    activity,
+    comparing,
+    people,
+    release,
+    retests,
+    schedules,
+    spending,
+    webhooks,
+)
 from evals_app.api.authored import attachments, case_making, cases, exports, imports, views
 from evals_app.api.reviews import calibration, review_tasks, review_views
 from evals_app.api.runs import history, reports, run_actions, run_views, traces
@@ -46,6 +55,7 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("settlements/forecast/", retests.ForecastSettlement, "settlement-forecast"),
     ("settlements/<int:pk>/", retests.OneSettlement, "settlement"),
     ("settlements/<int:pk>/cancel/", retests.CancelSettlement, "settlement-cancel"),
+    ("executions/", run_views.AllExecutions, "executions"),
     ("executions/<int:pk>/", run_views.OneExecution, "execution"),
     ("executions/<int:pk>/case/", case_making.CaseOfExecution, "execution-case"),
     ("executions/<int:pk>/reviews/", review_views.ReviewEndpoint, "reviews"),
@@ -54,6 +64,10 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("yardsticks/<slug:digest>/", calibration.OneYardstick, "yardstick"),
     ("activity/", activity.Activities, "activity"),
     ("spending/", spending.SpendingOfMonth, "spending"),
+    ("me/", people.Me, "me"),
+    ("tokens/", people.OwnTokens, "tokens"),
+    ("tokens/<int:pk>/", people.OwnToken, "token"),
+    ("people/", people.People, "people"),
     # As OpenTelemetry has it: the address of a site's collector is /api/otlp.
     ("otlp/v1/traces", traces.Traces, "otlp-traces"),
     ("files/", attachments.Attachments, "files"),
@@ -76,6 +90,7 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("agents/<slug:slug>/topics/<path:topic>/", release.TopicOfAgent, "agent-topic"),
     ("fixtures/", views.Fixtures, "fixtures"),
     ("fixtures/<slug:slug>/", views.OneFixture, "fixture"),
+    ("entity-types/", views.EntityTypes, "entity-types"),
     ("providers/", views.Providers, "providers"),
     ("providers/<slug:slug>/", views.OneProvider, "provider"),
     ("schema/", Schema, "schema"),

@@ -3,14 +3,15 @@
 from datetime import UTC, datetime
 
 from django import forms
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django_filters import rest_framework as filters
 
-from evals_app.models import Activity, CaseResult, Execution, Review, Run, Yardstick
+from evals_app.models import Activity, Case, CaseResult, Execution, Review, Run, Suite, Yardstick
 from evals_app.models.authored.suites import SuiteQuerySet
 from evals_app.models.judging.reviews import IS_LABEL
 from evals_app.requests.pagination import MAX_ID
 from evals_app.runs.reading.case_history import COUNTED
+from evals_app.runs.starting.select import with_tag
 
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _TRUE_OR_FALSE = [("true", "true"), ("false", "false")]
@@ -130,6 +131,36 @@ class ExecutionFilters(filters.FilterSet):  # type: ignore[misc]
     status = filters.ChoiceFilter(choices=Execution.Status.choices)
     cause = filters.ChoiceFilter(choices=Execution._meta.get_field("cause").choices)  # noqa: SLF001
     case = filters.CharFilter("case", label="Name of the case.")
+
+
+class AllExecutionFilters(ExecutionFilters):
+    """Filters of the conversations of all runs."""
+
+    suite = filters.CharFilter("run__suite_slug", label="Slug of the suite.")
+    agent = filters.CharFilter("run__agent_slug", label="Slug of the agent.")
+    since = _MomentFilter("run__created_at", "gte", label="Of runs of this time or later.")
+    until = _MomentFilter("run__created_at", "lt", label="Of runs before this time.")
+    tag = filters.CharFilter(
+        method="of_tag", label="Of cases that have this tag now, or whose suite has."
+    )
+    reviewed = filters.ChoiceFilter(
+        choices=_TRUE_OR_FALSE, method="of_reviews", label="Whether a person has reviewed it."
+    )
+
+    def of_tag(
+        self, executions: QuerySet[Execution], _name: str, value: str
+    ) -> QuerySet[Execution]:
+        """Return conversations of the cases with a tag."""
+        cases = with_tag(Case, value).filter(suite=OuterRef("run__suite"), name=OuterRef("case"))
+        suites = with_tag(Suite, value).values("pk")
+        return executions.filter(Q(run__suite__in=suites) | Exists(cases))
+
+    def of_reviews(
+        self, executions: QuerySet[Execution], _name: str, value: str
+    ) -> QuerySet[Execution]:
+        """Return conversations with reviews that were not withdrawn, or those without."""
+        reviews = Review.objects.filter(execution=OuterRef("pk"), withdrawn_at=None)
+        return executions.filter(Exists(reviews) if value == "true" else ~Exists(reviews))
 
 
 class HistoryFilters(filters.FilterSet):  # type: ignore[misc]

@@ -61,8 +61,9 @@ class NewestFirst(_Sized, CursorPagination):
         if cursor is None or cursor.position is None:
             return cursor
         # A made-up cursor must not reach the database.
-        is_text = self.ordering[0].removeprefix("-") in _TEXTS
-        if not (is_text and "\0" not in cursor.position) and not is_id(cursor.position):
+        is_text = str(self.ordering[0]).removeprefix("-") in _TEXTS
+        position = str(cursor.position)
+        if not (is_text and "\0" not in position) and not is_id(position):
             raise ValidationError({"cursor": _CURSOR})
         return cursor
 

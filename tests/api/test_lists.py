@@ -73,7 +73,7 @@ def test_an_order_without_an_index_is_refused_with_the_nearest(client: APIClient
 
 def test_a_cursor_of_another_order_is_refused(client: APIClient) -> None:
     start_talks()
-    following = client.get("/api/agents/", {"ordering": "slug", "page_size": 1}).json()["next"]
+    following = client.get("/api/agents/", {"ordering": "slug", "page_size": "1"}).json()["next"]
 
     answer = client.get(following.replace("ordering=slug", "ordering=id"))
 
@@ -83,14 +83,12 @@ def test_a_cursor_of_another_order_is_refused(client: APIClient) -> None:
 def test_a_list_is_counted_only_if_that_is_asked_for(client: APIClient) -> None:
     for verdict in ("passed", "failed", "failed"):
         make_run([verdict])
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         page = client.get("/api/runs/", {"page_size": 1}).json()
     assert "count" not in page
     assert not any("COUNT(" in query["sql"].upper() for query in queries)
 
-    counted = client.get("/api/runs/", {"page_size": 1, "verdict": "failed", "count": "true"})
+    counted = client.get("/api/runs/", {"page_size": "1", "verdict": "failed", "count": "true"})
 
     assert counted.json()["count"] == 2
     assert client.get("/api/runs/", {"count": "yes"}).status_code == 400

@@ -34,7 +34,7 @@ from evals_app.requests.filters import SuiteFilters
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import sound
 from fixtures_app.library import fixture_specs
-from fixtures_app.models import Fixture
+from fixtures_app.models import EntityType, Fixture
 from fixtures_app.spec import FixtureSpec
 
 _AUTHOR = Need(Scope.AUTHOR)  # what is written decides: see library.rights
@@ -81,6 +81,16 @@ class FixtureRow(Answer):
     slug: str
     name: str
     description: str
+    updated_at: datetime
+
+
+class EntityTypeRow(Answer):
+    """A type of rows of test data, of the whole site."""
+
+    slug: str
+    schema_of_data: dict[str, object] = Field(
+        description="JSON Schema of the data of a row; {} allows anything."
+    )
     updated_at: datetime
 
 
@@ -258,6 +268,19 @@ class OneFixture(WrittenEndpoint):
 
     def version_written(self, report: ImportReport) -> str:
         return self.after
+
+
+@describe_get("entity_types_list", "List the types of rows of test data")
+class EntityTypes(ListEndpoint):
+    """The types of rows of test data."""
+
+    needs: ClassVar = {"GET": Need(Scope.READ, "fixtures_app.view_entitytype")}
+    queryset = EntityType.objects.all()
+    answer = EntityTypeRow
+    orderings: ClassVar = _BY_SLUG
+
+    def row_json(self, row: EntityType) -> Json:
+        return EntityTypeRow.of_object(row, schema_of_data=row.schema)
 
 
 @describe_get("providers_list", "List providers, and whether their keys are set")

@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,11 +17,12 @@ from evals_app.reports.answers.forecasts import ForecastAnswer, forecast_json
 from evals_app.reports.answers.run_answers import (
     ExecutionDetails,
     ExecutionRow,
+    Json,
     Row,
     RunDetails,
     RunRow,
 )
-from evals_app.reports.answers.run_json import execution_row_json, run_json
+from evals_app.reports.answers.run_json import EXECUTION_COLUMNS, execution_row_json, run_json
 from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import StartRun, read_body, suite_and_agent
 from evals_app.requests.endpoint import (
@@ -34,7 +36,7 @@ from evals_app.requests.endpoint import (
     new_response,
     responses,
 )
-from evals_app.requests.filters import ExecutionFilters, RunFilters
+from evals_app.requests.filters import AllExecutionFilters, ExecutionFilters, RunFilters
 from evals_app.requests.pagination import ByPosition
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.starts import start_once
@@ -181,6 +183,29 @@ class RunExecutions(ListEndpoint):
         return execution_rows().filter(run=find_run(self.kwargs["pk"]))
 
     row_json = staticmethod(execution_row_json)
+
+
+class ExecutionOfAnyRun(ExecutionRow):
+    """A conversation in the list of those of all runs."""
+
+    suite: str = Field(description="Slug.")
+    agent: str = Field(description="Slug.")
+
+
+@describe_get("executions_list", "List the conversations of all runs")
+class AllExecutions(ListEndpoint):
+    """The conversations of all runs, newest first."""
+
+    needs: ClassVar = {"GET": VIEW}
+    queryset = Execution.objects.exclude(run__status=Run.PREPARING).values(
+        *EXECUTION_COLUMNS, "run__suite_slug", "run__agent_slug"
+    )
+    answer = ExecutionOfAnyRun
+    filterset_class = AllExecutionFilters
+
+    def row_json(self, row: Row) -> Json:
+        of_run = {"suite": row["run__suite_slug"], "agent": row["run__agent_slug"]}
+        return execution_row_json(row) | of_run
 
 
 @describe_get(

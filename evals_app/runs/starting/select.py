@@ -1,10 +1,12 @@
 """Which cases of a suite a run covers, how often, and with which agent and model."""
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
 
 from evals_app.engine.preparing.case_choice import CaseChoice
 from evals_app.models import Agent, Case, Suite
@@ -70,6 +72,18 @@ def evenly(rows: Sequence[T], *, most: int) -> Sequence[T]:
     """Return at most this many rows, evenly spread."""
     step = len(rows) / most
     return rows if step <= 1 else [rows[int(number * step)] for number in range(most)]
+
+
+def with_tag(model: type[Suite] | type[Case], tag: str) -> QuerySet[Any]:
+    """Return the suites, or the cases, that have a tag themselves, in whatever case.
+
+    Many have the same tags, so each text of tags is read once.
+    """
+    rows: QuerySet[Any] = model._default_manager.annotate(as_text=Cast("tags", TextField()))  # noqa: SLF001
+    texts = rows.order_by().values_list("as_text", flat=True).distinct()
+    wanted = tag.casefold()
+    found = [text for text in texts if wanted in map(str.casefold, json.loads(text))]
+    return rows.filter(as_text__in=found)
 
 
 def _each_has_cases(one: RunPart, other: RunPart, suites: Sequence[Suite]) -> bool:

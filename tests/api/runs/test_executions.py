@@ -2,8 +2,11 @@ import pytest
 from rest_framework.test import APIClient
 
 from evals_app.engine.record.trial import Message, ToolCall
+from evals_app.library.importing.file_import import import_files
+from evals_app.models import Review, Run, Suite
 from evals_app.reports.answers.run_answers import ExecutionDetails
-from tests.api.clients import make_client
+from tests.api.clients import SUITE, make_client
+from tests.library.written import AGENT, FIXTURE, JUDGE
 from tests.makers import make_execution, make_grade, make_run, make_trial
 
 pytestmark = pytest.mark.django_db
@@ -81,3 +84,49 @@ def test_an_execution_that_waits_has_said_nothing(client: APIClient) -> None:
     assert (body["status"], body["verdict"], body["summary"]) == ("queued", None, None)
     assert body["messages"] is body["grades"] is body["turns"] is None
     assert body["duration_ms"] is None
+
+
+def test_the_conversations_of_all_runs_are_listed_newest_first_and_narrowed() -> None:
+    import_files([AGENT, JUDGE, SUITE])
+    suite = Suite.objects.get(slug="talks")
+    old = make_run({"Asks for a refund": ["failed"], "Greets": ["passed"]}, suite=suite)
+    Run.objects.filter(pk=old.pk).update(created_at="2026-01-01T00:00:00Z")
+    new = make_run({"Other": ["passed", "errored"]})
+    client = make_client("read")
+
+    def found(**query: str) -> list[tuple[int, str, int]]:
+        rows = client.get("/api/executions/", query).json()["results"]
+        return [(row["run"], row["case"], row["trial"]) for row in rows]
+
+    first = [(new.pk, "Other", 2), (new.pk, "Other", 1)]
+    asks, greets = (old.pk, "Asks for a refund", 1), (old.pk, "Greets", 1)
+    assert found() == [*first, greets, asks]
+    assert found(suite="talks") == [greets, asks]
+    assert found(agent="nothing") == []
+    assert found(verdict="errored") == first[:1]
+    assert found(case="Greets", verdict="passed") == [greets]
+    assert found(since="2026-02-01T00:00:00Z") == first
+    assert found(until="2026-02-01T00:00:00Z") == [greets, asks]
+    assert found(tag="MONEY") == [asks]
+    assert found(tag="all") == [greets, asks]  # a tag of the suite
+    assert found(tag="nothing") == []
+    review = Review.objects.create(
+        execution=old.executions.get(case="Greets"), kind="comment", reason="Hm.", by_name="ada"
+    )
+    assert found(reviewed="true") == [greets]
+    assert found(reviewed="false", suite="talks") == [asks]
+    Review.objects.filter(pk=review.pk).update(withdrawn_at="2026-02-01T00:00:00Z")
+    assert found(reviewed="true") == []
+    row = client.get("/api/executions/", {"case": "Greets"}).json()["results"][0]
+    assert (row["suite"], row["agent"]) == ("talks", old.agent_slug)
+    refused = client.get("/api/executions/", {"suit": "talks"}).json()
+    assert "Did you mean 'suite'?" in refused["detail"]
+
+
+def test_types_of_test_data_are_listed_with_their_schemas() -> None:
+    import_files([FIXTURE])
+
+    row = make_client("read").get("/api/entity-types/").json()["results"][0]
+
+    assert row["slug"]
+    assert isinstance(row["schema_of_data"], dict)
