@@ -15,7 +15,6 @@ import re
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
@@ -31,7 +30,7 @@ REQUIRED = {"max_attempts": 1, "ack_failures": True, "bulk": 1, "catch_up": Fals
 
 
 @register("runs")
-def queue_settings(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+def queue_settings(app_configs: object, **_: object) -> Iterable[CheckMessage]:  # noqa: ARG001
     """Refuse queue and lease settings whose deadlines are out of order."""
     queue = settings.Q_CLUSTER
     own = settings.EVALS_SHIFT_S + settings.EVALS_EXECUTION_S
@@ -80,7 +79,7 @@ _LISTS = {
 
 
 @register("keys")
-def permitted_variables(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+def permitted_variables(app_configs: object, **_: object) -> Iterable[CheckMessage]:  # noqa: ARG001
     """Refuse entries that permit nothing, or something unintended."""
     for setting, example in _LISTS.items():
         for number, entry in enumerate(getattr(settings, setting), 1):
@@ -98,7 +97,7 @@ def permitted_variables(app_configs: object, **_: Any) -> Iterable[CheckMessage]
 
 
 @register("security", deploy=True)
-def variables_without_hosts(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+def variables_without_hosts(app_configs: object, **_: object) -> Iterable[CheckMessage]:  # noqa: ARG001
     """Warn of keys that people who write agents and providers could send to any server."""
     known = permits()
     usual = {kind.key_env for kind in KINDS.values()}  # sent only to their own hosts
@@ -117,7 +116,7 @@ def variables_without_hosts(app_configs: object, **_: Any) -> Iterable[CheckMess
 
 
 @register("graders")
-def wordnet_files(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+def wordnet_files(app_configs: object, **_: object) -> Iterable[CheckMessage]:  # noqa: ARG001
     """Warn if the WordNet folder exists but lacks files that METEOR needs."""
     folder = Path(settings.EVALS_WORDNET)
     if not folder.is_dir():
@@ -133,7 +132,7 @@ def wordnet_files(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # n
 
 
 @register("security")
-def private_database(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+def private_database(app_configs: object, **_: object) -> Iterable[CheckMessage]:  # noqa: ARG001
     """Warn of a database file that other users of this machine can read."""
     database = settings.DATABASES["default"]
     if database["ENGINE"] != "django.db.backends.sqlite3":
@@ -149,7 +148,7 @@ def private_database(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  
 
 
 @register("security")
-def trusted_proxies(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+def trusted_proxies(app_configs: object, **_: object) -> Iterable[CheckMessage]:  # noqa: ARG001
     """Warn where a proxy ends TLS and all users behind it would count as one address."""
     if settings.SECURE_PROXY_SSL_HEADER and not settings.REST_FRAMEWORK["NUM_PROXIES"]:
         yield Warning(
@@ -162,7 +161,7 @@ def trusted_proxies(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  #
 
 
 @register("environment")
-def unknown_variables(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+def unknown_variables(app_configs: object, **_: object) -> Iterable[CheckMessage]:  # noqa: ARG001
     """Warn of misspelt environment variables, which have no effect."""
     for name, near in settings.UNKNOWN_VARIABLES.items():
         yield Warning(

@@ -190,7 +190,7 @@ class FactsBesideCases(NamedTuple):
     judges: tuple[ComparedJudge, ...] = ()
     not_run: int = 0
 
-    def with_cases(self, pairs: Sequence[CasePair], **of_cases: Any) -> ReleaseFacts:
+    def with_cases(self, pairs: Sequence[CasePair], **of_cases: object) -> ReleaseFacts:
         """Return the whole facts; `of_cases` are the others that depend on the cases."""
         known = self._asdict() | {"settled": dict(self.settled), "accepted": dict(self.accepted)}
         return ReleaseFacts(pairs=pairs, **known | of_cases)

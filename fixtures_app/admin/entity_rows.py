@@ -114,7 +114,7 @@ class EntityForm(FixtureRowForm):
             "status": TextInput({"aria-label": "Status"}),
         }
 
-    def __init__(self, *args: Any, sheet: EntitySheet, **kwargs: Any) -> None:
+    def __init__(self, *args: object, sheet: EntitySheet, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.sheet = sheet
         self.initial["kind"] = sheet.slug

@@ -60,7 +60,7 @@ class EntityTypeForm(VersionedForm):
         labels = {"slug": "Name"}
         help_texts = {"slug": "Letters, digits and hyphens, for example order."}
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.stored: dict[str, object] = self.instance.schema if self.instance.pk else {}
         self.table = table_of(self.stored)

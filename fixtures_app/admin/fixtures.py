@@ -141,7 +141,7 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
         links = [(_link(row),) for row in users_of(fixture)]
         return format_html_join(", ", "{}", links) or "Nothing yet"
 
-    def _create_formsets(self, *args: Any, **kwargs: Any) -> Any:
+    def _create_formsets(self, *args: object, **kwargs: object) -> Any:
         formsets, inlines = super()._create_formsets(*args, **kwargs)
         if formsets:
             entities, relations, chunks = formsets

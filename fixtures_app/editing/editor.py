@@ -142,7 +142,7 @@ class Editor(FewScripts, KeepsTexts, ModelAdmin):
         css = {"all": ["fixtures_app/rows.css", "fixtures_app/grid.css"]}
 
     def formfield_for_dbfield(
-        self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any
+        self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: object
     ) -> forms.Field | None:
         field: forms.Field | None = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field and isinstance(field.widget, RelatedFieldWidgetWrapper) and not self.opens_windows:

@@ -48,7 +48,7 @@ class HiddenInput(_Input, forms.HiddenInput):
     """A value for the page itself."""
 
 
-def _area(widget: dict[str, Any], **attrs: Any) -> SafeString:
+def _area(widget: dict[str, Any], **attrs: object) -> SafeString:
     given = flatatt({"name": widget["name"], **attrs, **widget["attrs"]})
     # Browsers drop a newline right after the tag.
     return format_html("<textarea{}>\n{}</textarea>", given, widget["value"] or "")

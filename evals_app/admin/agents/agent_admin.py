@@ -108,7 +108,7 @@ class AgentForm(SpecForm, VersionedForm):
             "rules": "The first rule that matches the message answers. Drag a rule to move it.",
         }
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         agent = self.instance
         chosen = [tool for tool in agent.tools if isinstance(tool, str)]
@@ -313,7 +313,7 @@ class AgentAdmin(WithViews, Deleting, Duplicating, Editor):
         js = ["evals_app/agents/agent_editor.js", "evals_app/checks/check_values.js"]
         css = {"all": ["evals_app/conversation/review.css"]}
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
         return AgentList
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
@@ -366,7 +366,7 @@ class AgentAdmin(WithViews, Deleting, Duplicating, Editor):
         return redirect("admin:evals_app_agent_topics", object_id)
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
     ) -> HttpResponse:
         agent = context.get("original")
         context |= names_for_calls()

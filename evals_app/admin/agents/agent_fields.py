@@ -12,7 +12,7 @@ _TEXT, _VARIABLE = "text", "env"
 class HeaderLines(LinesField):
     """Headers: name, text or environment variable, and its value."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: object) -> None:
         columns = [
             LineColumn("key", "Header", placeholder="X-Tenant"),
             LineColumn(

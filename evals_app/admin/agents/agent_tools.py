@@ -45,7 +45,7 @@ _METHODS = [(name, name) for name in ("POST", "GET", "PUT", "PATCH", "DELETE")]
 class ParameterLines(LinesField):
     """The arguments of a tool, as JSON Schema: name, kind, whether required, description."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: object) -> None:
         columns = [
             LineColumn("key", "Argument"),
             LineColumn("kind", "Kind", kind="select", choices=_TYPES),

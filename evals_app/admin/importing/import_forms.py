@@ -68,7 +68,7 @@ class MissingAgentForm(_AgentsForm):
 
     agent = _choice_of_agent(empty_label="Choose an agent", label="Agent")
 
-    def __init__(self, rights: Rights, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, rights: Rights, *args: object, **kwargs: object) -> None:
         super().__init__(rights, *args, **kwargs)
         if len(only := Agent.objects.order_by("pk")[:2]) == 1:
             self.initial.setdefault("agent", only[0].slug)
@@ -117,7 +117,7 @@ class ImportForm(_AgentsForm):
         widget=UnfoldAdminTextInputWidget,
     )
 
-    def __init__(self, rights: Rights, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, rights: Rights, *args: object, **kwargs: object) -> None:
         super().__init__(rights, *args, **kwargs)
         into: Any = self.fields["into"]
         into.queryset = suites_to_add_to(rights)

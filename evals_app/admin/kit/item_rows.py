@@ -62,7 +62,7 @@ class ItemRow(ListRow):
         error_messages={"required": "Write it in YAML, or remove this row."},
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         stored = self.initial_item
         is_yaml = stored is not None and not self.expresses(stored)

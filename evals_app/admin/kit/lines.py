@@ -154,7 +154,7 @@ class TextLines(LinesField):
         placeholder: str = "",
         kind: Literal["text", "area"] = "text",
         names: str = "",
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         label = str(kwargs.get("label", "Value"))
         column = LineColumn("", label, kind=kind, placeholder=placeholder, names=names)
@@ -180,7 +180,7 @@ class RecordLines(LinesField):
         json_keys: frozenset[str] = frozenset(),
         number_keys: frozenset[str] = frozenset(),
         bare_key: str = "",
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(columns, **kwargs)
         self.columns = columns
@@ -221,7 +221,7 @@ class RecordLines(LinesField):
 class KeyedTexts(LinesField):
     """A mapping from a few known keys to texts."""
 
-    def __init__(self, keys: Sequence[str], *, key_label: str, **kwargs: Any) -> None:
+    def __init__(self, keys: Sequence[str], *, key_label: str, **kwargs: object) -> None:
         choices = tuple((key, key) for key in keys)
         columns = [
             LineColumn("key", key_label, kind="select", choices=choices),

@@ -38,7 +38,7 @@ _MUST = LineColumn("must", "Comparison", kind="select", choices=MUSTS)
 class ValueLines(LinesField):
     """A mapping from names to plain values."""
 
-    def __init__(self, *, key_label: str, names: str = "", **kwargs: Any) -> None:
+    def __init__(self, *, key_label: str, names: str = "", **kwargs: object) -> None:
         super().__init__([LineColumn("key", key_label, names=names), _VALUE, _KIND], **kwargs)
         self.key_label = key_label
 
@@ -56,7 +56,7 @@ class ValueLines(LinesField):
 class MatcherLines(LinesField):
     """Conditions on arguments or fields, by their names."""
 
-    def __init__(self, *, noun: str = "Argument", names: str = "", **kwargs: Any) -> None:
+    def __init__(self, *, noun: str = "Argument", names: str = "", **kwargs: object) -> None:
         super().__init__([LineColumn("key", noun, names=names), _MUST, _VALUE, _KIND], **kwargs)
         self.noun = noun
 
@@ -85,7 +85,7 @@ class _OneMatcher(LinesWidget):
 class MatcherField(LinesField):
     """A condition on one value; `UNSAID` if blank."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: object) -> None:
         columns = [_MUST, _VALUE, _KIND]
         super().__init__(columns, **kwargs)
         self.widget = _OneMatcher(columns)

@@ -68,7 +68,7 @@ class PersonForm(forms.ModelForm):
 class InvitationForm(PersonForm):
     """A new colleague: a name and a role are enough."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.fields["name"].required = True
         self.fields["username"].required = False
@@ -106,7 +106,7 @@ def link_page(request: HttpRequest, person: User) -> HttpResponse:
 class ChosenPasswordForm(SetPasswordForm):
     """Django's form in Unfold's look."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             field.widget.attrs["class"] = " ".join(INPUT_CLASSES)
@@ -147,7 +147,7 @@ class SetPassword(PasswordResetConfirmView):
         messages.success(self.request, sentence)
         return super().form_valid(form)
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, object]:
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
         context: dict[str, object] = super().get_context_data(**kwargs)
         context |= {**admin.site.each_context(self.request), "person": self.user}
         context["title"] = self.title if self.validlink else "This link does not work"

@@ -112,7 +112,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         self,
         db_field: "ManyToManyField[Any, Any]",
         request: HttpRequest,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> "forms.ModelMultipleChoiceField[Any] | None":
         roles = roles_to_give(request.user)
         # Check boxes: Django's two lists are wider than a phone, and need a mouse.
@@ -170,7 +170,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         request: HttpRequest,
         obj: User | None = None,
         change: bool = False,  # noqa: FBT001, FBT002 - Django's signature
-        **kwargs: Any,
+        **kwargs: object,
     ) -> Any:
         form = super().get_form(request, obj, change=change, **kwargs)
         if "groups" in form.base_fields:
@@ -198,7 +198,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         return super().add_view(request, form_url, texts | (extra_context or {}))
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, object], *args: Any, **kwargs: Any
+        self, request: HttpRequest, context: dict[str, object], *args: object, **kwargs: object
     ) -> HttpResponse:
         context["show_save_and_add_another"] = False  # each invitation has a link to copy
         return super().render_change_form(request, context, *args, **kwargs)

@@ -71,7 +71,7 @@ class RunAdmin(WithViews, ReadOnly):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
         return with_followers(with_pass_rates(super().get_queryset(request)))
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
         return RunList
 
     def changelist_view(

@@ -60,7 +60,7 @@ class ProviderForm(SpecForm, VersionedForm):
         labels = PROVIDER.labels
         help_texts = PROVIDER.help_texts
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         for name, text in _help_of(self.instance.kind).items():
             if name in self.fields:  # read-only pages have none
@@ -211,7 +211,7 @@ class ConnectionForm(BaseDialogForm):
         help_text="The name that the provider uses.",
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         # The page behind the dialog has fields with the same names.
         super().__init__(*args, auto_id="connection_%s", **kwargs)
         # The action refuses an unknown key.

@@ -98,7 +98,7 @@ class ScheduleForm(VersionedForm):
         }
         widgets = {"model": ModelInput()}
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         if "agent" not in self.fields:  # a page that is read only
             return

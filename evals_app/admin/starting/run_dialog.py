@@ -41,7 +41,7 @@ class RunForm(BaseDialogForm, SuiteRunChoices):
     form_before_template = "admin/evals_app/starting/run_size.html"
     form_after_template = "admin/evals_app/starting/run_options.html"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         # The page behind the dialog has fields of the same names.
         super().__init__(*args, **kwargs | {"auto_id": "run_%s"})
         self.offer(self.request, int(self.object_id) if self.object_id else None)

@@ -111,7 +111,7 @@ class CaseAdmin(WithViews, Deleting, Duplicating, ChecksEditor):
         return super().changeform_view(request, object_id, form_url, context)
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
     ) -> HttpResponse:
         suite = context["original"].suite if context.get("original") else None
         context |= self.checks_context(request)

@@ -69,7 +69,7 @@ class CaseForm(SpecForm, VersionedForm):
             "trials": "Leave blank for the suite's number of trials.",
         }
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         if "name" in self.fields:
             self.fields["name"].required = False

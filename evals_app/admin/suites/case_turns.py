@@ -62,7 +62,7 @@ class TurnForm(SpecForm, RowForm):
         }
         widgets = {"checks": Select}
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         checks: Any = self.fields["checks"]
         checks.choices = _CHECKS

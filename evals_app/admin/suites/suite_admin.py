@@ -150,13 +150,13 @@ class SuiteAdmin(WithViews, Archiving, Deleting, Duplicating, ChecksEditor):
         )
         return with_schedules(with_last_runs(rows))
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
         return SuiteList
 
     # The page
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
     ) -> HttpResponse:
         context |= self.checks_context(request)
         if (suite := context.get("original")) is not None:

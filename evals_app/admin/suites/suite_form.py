@@ -42,7 +42,7 @@ class SuiteForm(SpecForm, VersionedForm):
 
     kinship = ""  # a warning to show after saving
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         if "agent" in self.fields:
             choice: Any = self.fields["agent"]

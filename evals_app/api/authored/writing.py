@@ -100,7 +100,7 @@ class WrittenEndpoint(VersionedEndpoint):
     kind: ClassVar[Kind]
     parser_classes = [JsonParser, *YAML_PARSERS]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         cls.model = MODELS[cls.kind]
 

@@ -165,7 +165,7 @@ class _Reading:
         return list(chain.from_iterable(inner)) if None in rest else inner
 
 
-def _apply(name: str, table: Any, *values: Any) -> object:
+def _apply(name: str, table: Any, *values: object) -> object:
     """Return what a function, sign or comparison gives.
 
     Raises:

@@ -136,7 +136,7 @@ def _places_of(spot: Spot) -> list[Spot]:
     return [spot.at(key) for key in _KEYS] + [spot.at("execution", key) for key in _KEYS]
 
 
-def _first(*values: Any) -> object:
+def _first(*values: object) -> object:
     return next((value for value in values if value is not None), None)
 
 

@@ -32,7 +32,7 @@ def suite_drafts(
     cases: Sequence[Placed],
     *,
     slug: str = "",
-    **settings: Any,
+    **settings: object,
 ) -> Iterator[Draft]:
     """Return the draft of a suite, and one with everything that was found wrong in its files.
 

@@ -82,7 +82,7 @@ class Command(RunsCommand):
         add_reading_options(parser, saves=False)
         add_env_file(parser)
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         # Results alone go to stdout, and prices and progress to stderr.
         super().handle(*args, **options, ci=True)
 
