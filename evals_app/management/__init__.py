@@ -5,7 +5,11 @@ Files that are run without a chosen database get a data folder of their own (`sc
 of an empty migrated database. The commands read files through `importing`.
 """
 
+from typing import Any, TypeAlias
+
 from django.core.management.base import CommandError
+
+Options: TypeAlias = dict[str, Any]  # of a command, by name, as argparse has read them
 
 USAGE, INTERRUPTED = 2, 130  # exit codes
 

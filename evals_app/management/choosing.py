@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from evals_app.engine.statistics.comparison import MAX_RUNS
-from evals_app.management import usage_error
+from evals_app.management import Options, usage_error
 from evals_app.management.run_options import read_baseline
 from evals_app.models import Agent, Run, Suite
 from evals_app.runs.starting.select import RunPart, Variant, nothing_chosen
@@ -27,7 +27,7 @@ class SuiteChoice:
         return product(self.suites, self.variants)
 
 
-def choose(options: dict[str, Any]) -> SuiteChoice:
+def choose(options: Options) -> SuiteChoice:
     """Return what the options of `run_evals` choose.
 
     Raises:

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from evals_app import COMMAND
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.management import usage_error
+from evals_app.management import Options, usage_error
 from evals_app.models import Run
 from evals_app.reports.answers.model_comparison import COLUMN_COLUMNS, TableRun, arrange
 from evals_app.reports.answers.run_json import judge_noise_json, verdict_of_all
@@ -56,7 +56,7 @@ class RunsCommand(BaseCommand):
         except CannotError as error:
             raise usage_error("\n".join(error.problems)) from error
 
-    def work(self, options: dict[str, object], console: Console) -> None:
+    def work(self, options: Options, console: Console) -> None:
         """Do what the options ask for; the console is for people."""
         raise NotImplementedError
 

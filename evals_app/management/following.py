@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from evals_app import COMMAND
 from evals_app.engine.forecast.run_forecast import Forecast
-from evals_app.management import INTERRUPTED, scratch, usage_error
+from evals_app.management import INTERRUPTED, Options, scratch, usage_error
 from evals_app.management.console import (
     SHOWN_FAILURES,
     SHOWN_OF_MANY,
@@ -54,9 +53,7 @@ class FollowingCommand(RunsCommand):
 
     lines: CaseLines = NO_LINES
 
-    def follow(
-        self, begin: Callable[[], list[Run]], options: dict[str, Any], console: Console
-    ) -> None:
+    def follow(self, begin: Callable[[], list[Run]], options: Options, console: Console) -> None:
         """Start or find runs, wait until they end, report them, and exit with their verdict."""
         is_ci = options["ci"]
         runs = self._watch(begin, options, console)
@@ -83,7 +80,7 @@ class FollowingCommand(RunsCommand):
         if code := _exit_code(runs):
             sys.exit(code)
 
-    def write_json(self, document: Callable[[], object], options: dict[str, Any]) -> None:
+    def write_json(self, document: Callable[[], object], options: Options) -> None:
         """Write JSON where it is wanted, piece by piece, because it may be large."""
         if options["output"]:
             try:
@@ -151,7 +148,7 @@ class FollowingCommand(RunsCommand):
         sys.exit(INTERRUPTED)
 
 
-def refuse_unwritable_results(options: dict[str, Any]) -> None:
+def refuse_unwritable_results(options: Options) -> None:
     """Refuse files that could not be written when runs have ended.
 
     Raises:
@@ -163,9 +160,7 @@ def refuse_unwritable_results(options: dict[str, Any]) -> None:
         refuse_unwritable("--report", report.path, is_folder=report.kind == "folder")
 
 
-def print_forecasts(
-    named: list[tuple[str, Forecast]], options: dict[str, Any], console: Console
-) -> None:
+def print_forecasts(named: list[tuple[str, Forecast]], options: Options, console: Console) -> None:
     """Print what runs will probably take, of several with the name of their suite."""
     left = month_left(None)
     for name, expected in named:
@@ -174,7 +169,7 @@ def print_forecasts(
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _results_folder(options: dict[str, object]) -> Path | None:
+def _results_folder(options: Options) -> Path | None:
     """Have the results of a temporary database written to a folder if no other file is named.
 
     Raises:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -16,7 +15,7 @@ from evals_app.formats.tables.chosen import UnknownColumn, read_choices
 from evals_app.library.changes.import_report import ImportReport
 from evals_app.library.importing.file_import import EditedError, NoChecksError, import_files
 from evals_app.library.importing.rights import EVERYTHING, Rights
-from evals_app.management import usage_error
+from evals_app.management import Options, usage_error
 from evals_app.management.eval_files import read_paths
 from evals_app.management.problems import tell, tell_report
 from evals_app.management.reading_options import variables_of
@@ -49,7 +48,7 @@ def _approve_losses(_: ImportReport) -> None:
     pass
 
 
-def table_choices_of(options: dict[str, Any]) -> TableChoices:
+def table_choices_of(options: Options) -> TableChoices:
     """Return what the options choose for tables.
 
     Raises:
@@ -73,7 +72,7 @@ def table_choices_of(options: dict[str, Any]) -> TableChoices:
 def import_paths(
     command: BaseCommand,
     paths: Sequence[str],
-    options: dict[str, Any],
+    options: Options,
     *,
     agent: str | None,
     over: Callable[[FindFile], FindFile] = lambda find: find,

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from evals_app import COMMAND
-from evals_app.management import usage_error
+from evals_app.management import Options, usage_error
 from evals_app.management.numbers import RUN_NUMBER
 
 _SUBCOMMANDS = {
@@ -40,7 +40,7 @@ def add_old_options(parser: ArgumentParser) -> None:
     add("--judge")
 
 
-def subcommand_instead(options: dict[str, Any], out: Any) -> str:
+def subcommand_instead(options: Options, out: Any) -> str:
     """Return the subcommand of `runs` that old options ask for, and name it; empty: there is none.
 
     `options` get what the subcommand takes.

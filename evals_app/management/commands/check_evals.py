@@ -26,7 +26,7 @@ from evals_app.engine.verdicts.can_fail import (
 )
 from evals_app.engine.verdicts.judged_probes import plan_judging, with_judged
 from evals_app.engine.verdicts.probes import named_probes
-from evals_app.management import usage_error
+from evals_app.management import Options, usage_error
 from evals_app.management.choosing import whole_suites
 from evals_app.management.console import RunsCommand, agrees
 from evals_app.management.following import print_forecasts
@@ -86,7 +86,7 @@ class Command(RunsCommand):
         # Results alone go to stdout, and prices and progress to stderr.
         super().handle(*args, **options, ci=True)
 
-    def work(self, options: dict[str, Any], console: Console) -> None:
+    def work(self, options: Options, console: Console) -> None:
         paths = paths_of(options["suites"])
         only_judged = ("forecast", "yes", "max_cost", "judge")
         if not options["judged"] and any(options[name] for name in only_judged):
@@ -111,7 +111,7 @@ class Command(RunsCommand):
         if any(count["undecided"] for count in counts):
             sys.exit(3)
 
-    def _of_files(self, paths: list[str], options: dict[str, Any]) -> Iterator[_Tried]:
+    def _of_files(self, paths: list[str], options: Options) -> Iterator[_Tried]:
         """Read files without a database, so whatever else they refer to may exist."""
         # They load PyYAML.
         from evals_app.formats.checking.references import ExistingObjects  # noqa: PLC0415
@@ -150,7 +150,7 @@ class Command(RunsCommand):
             yield _Tried(suite.spec, probe_suite(suite.spec, inventory), agent)
 
     def _with_judges(
-        self, tried: Sequence[_Tried], options: dict[str, Any], console: Console
+        self, tried: Sequence[_Tried], options: Options, console: Console
     ) -> list[_Tried]:
         """Print the price of asking judges, ask them, and add what they found."""
         from evals_app.management import judged_probes  # noqa: PLC0415 - loads what runs need

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.formats.snapshots.results_file import CannotReadResultsError, ResultsFile
-from evals_app.management import usage_error
+from evals_app.management import Options, usage_error
 from evals_app.management.choosing import all_suites, find_suites, named_agent, named_runs
 from evals_app.management.console import address_of_pages
 from evals_app.management.numbers import RUN_NUMBER
@@ -141,7 +141,7 @@ def _of_topic(topic: TopicStanding) -> Iterator[str]:
     yield f"{passed_text(topic.cases)} cases passed{f' ({detail})' if detail else ''}."
 
 
-def _topic(options: dict[str, Any]) -> TopicStanding:
+def _topic(options: Options) -> TopicStanding:
     agent = named_agent(options["agent"] or "")
     if agent is None:
         raise usage_error("Name the agent of the topic: --agent SLUG.")
@@ -168,7 +168,7 @@ def _write_page(releases: Iterable[SuiteRelease], file: Path, *, site: str | Non
         raise usage_error(f"{file} cannot be written: {error.strerror}.") from error
 
 
-def _releases(options: dict[str, Any]) -> Iterator[SuiteRelease]:
+def _releases(options: Options) -> Iterator[SuiteRelease]:
     run, chosen = _named_run(options["run"]), read_baseline(options["baseline"])
     if run is not None and run.suite is None:
         raise usage_error(f"The suite of run {run.pk} was deleted.")
@@ -196,7 +196,7 @@ def _named_run(number: int | None) -> Run | None:
     return run
 
 
-def _suites(options: dict[str, Any]) -> list[Suite]:
+def _suites(options: Options) -> list[Suite]:
     if options["suites"]:
         return find_suites(options["suites"])
     suites = all_suites().current()

@@ -23,6 +23,7 @@ from evals_app.engine.record.trial import Verdict
 from evals_app.library.importing.examples import import_examples
 from evals_app.library.importing.file_import import EditedError
 from evals_app.library.importing.rights import Rights
+from evals_app.management import Options
 from evals_app.management.console import console_on, print_result, run_link, watch
 from evals_app.management.web import WebServer, ensure_free
 from evals_app.models import Run, Suite
@@ -58,9 +59,7 @@ class Command(BaseCommand):
         if surprises:
             sys.exit(1)
 
-    def _run(
-        self, suites: list[Suite], console: Console, site: str, options: dict[str, Any]
-    ) -> list[str]:
+    def _run(self, suites: list[Suite], console: Console, site: str, options: Options) -> list[str]:
         """Run all suites, then serve until stopped; return executions that failed their tags."""
         # Offline, whatever keys are set; a model that the site names for embeddings would be
         # called.

@@ -18,7 +18,7 @@ from evals_app.formats.foreign.attached import FindFile
 from evals_app.library.changes.import_report import ImportReport, ObjectChange
 from evals_app.library.importing.file_import import EditedError, NoChecksError
 from evals_app.library.importing.rights import Rights
-from evals_app.management import usage_error
+from evals_app.management import Options, usage_error
 from evals_app.management.eval_files import Lookout, read_paths
 from evals_app.management.importing import import_paths, refusal_of, table_choices_of
 from evals_app.management.problems import tell_report
@@ -87,7 +87,7 @@ class Command(BaseCommand):
         with suppress(KeyboardInterrupt):
             self._watch(options)
 
-    def _watch(self, options: dict[str, Any]) -> None:
+    def _watch(self, options: Options) -> None:
         lookout = Lookout(options["paths"], pause=self._pause)
         is_first = True
         while True:
@@ -105,7 +105,7 @@ class Command(BaseCommand):
             lookout.wait()
 
     def _import(
-        self, options: dict[str, Any], over: Callable[[FindFile], FindFile] = lambda find: find
+        self, options: Options, over: Callable[[FindFile], FindFile] = lambda find: find
     ) -> ImportReport:
         """Import once; `over` is notified of other files that are looked for."""
         return import_paths(
@@ -121,7 +121,7 @@ class Command(BaseCommand):
         )
 
     def _tell(
-        self, report: ImportReport, options: dict[str, Any], *, lists_unchanged: bool = True
+        self, report: ImportReport, options: Options, *, lists_unchanged: bool = True
     ) -> None:
         tell_report(self, report)
         width = max((len(change.name) for change in report.changes), default=0)

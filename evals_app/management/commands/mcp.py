@@ -14,7 +14,7 @@ from django.db import close_old_connections
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.engine.agents.tools.mcp_tools import MISSING
-from evals_app.management import usage_error
+from evals_app.management import Options, usage_error
 from evals_app.mcp.server import is_installed, serve_streams
 from evals_app.mcp.tool import Caller
 from evals_app.models import ApiToken
@@ -84,7 +84,7 @@ def _of_token(variable: str) -> Callable[[], Caller]:
     return who
 
 
-def _of_user(options: dict[str, Any]) -> Callable[[], Caller]:
+def _of_user(options: Options) -> Callable[[], Caller]:
     users = get_user_model()._default_manager.filter(is_active=True)  # noqa: SLF001 - Django's name
     name, scope = options["user"], ApiToken.Scope(options["scope"] or ApiToken.Scope.AUTHOR)
     if not users.filter(username=name).exists():

@@ -13,7 +13,7 @@ from rich.console import Console
 from evals_app.checks import FOR_COMMANDS
 from evals_app.engine.forecast.run_forecast import Forecast
 from evals_app.engine.llm.answer_cache import secret_in
-from evals_app.management import scratch, usage_error
+from evals_app.management import Options, scratch, usage_error
 from evals_app.management.choosing import SuiteChoice, choose
 from evals_app.management.console import names_of
 from evals_app.management.empty_database import make_empty_database
@@ -52,7 +52,7 @@ class Command(FollowingCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_run_options(parser)
 
-    def work(self, options: dict[str, Any], console: Console) -> None:
+    def work(self, options: Options, console: Console) -> None:
         refuse_unwritable_results(options)
         if subcommand := subcommand_instead(options, self.stderr):
             from evals_app.management.commands.runs import SUBCOMMANDS  # noqa: PLC0415 - seldom
@@ -70,7 +70,7 @@ class Command(FollowingCommand):
         else:
             self.follow(partial(self._start, options, console), options, console)
 
-    def _forecast(self, options: dict[str, object], console: Console) -> None:
+    def _forecast(self, options: Options, console: Console) -> None:
         """Print what runs would probably take."""
         choice = self._choose(options)
         forecasts = [
@@ -81,7 +81,7 @@ class Command(FollowingCommand):
         print_forecasts(named, options, console)
         self.write_json(partial(_forecast_document, forecasts), options)
 
-    def _import(self, paths: list[str], options: dict[str, Any]) -> list[str]:
+    def _import(self, paths: list[str], options: Options) -> list[str]:
         """Import files, and return the slugs of their suites."""
         # They load PyYAML.
         from evals_app.management.eval_files import read_paths  # noqa: PLC0415
@@ -107,7 +107,7 @@ class Command(FollowingCommand):
             self.stderr.write(f"Imported: {changed} of {len(report.changes)} objects have changed.")
         return suites
 
-    def _start(self, options: dict[str, object], console: Console) -> list[Run]:
+    def _start(self, options: Options, console: Console) -> list[Run]:
         choice = self._choose(options)
         runs = start_runs(
             choice.suites, variants=choice.variants, timeout_s=options["timeout"], **choice.how
@@ -128,7 +128,7 @@ class Command(FollowingCommand):
                 ended = f"{base.finished_at:%Y-%m-%d %H:%M} UTC" if base.finished_at else "no time"
                 self.stderr.write(f"{slug} is compared with {base.in_short} ({ended}).")
 
-    def _choose(self, options: dict[str, object]) -> SuiteChoice:
+    def _choose(self, options: Options) -> SuiteChoice:
         """Return what to run, and print the suites without any chosen case."""
         choice = choose(options)
         if choice.skipped:
@@ -152,7 +152,7 @@ def _cache(folder: Path) -> Path:
     return folder.absolute()
 
 
-def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
+def _refuse_what_does_not_fit(options: Options) -> None:
     """Refuse options that would be silently ignored."""
     paths = paths_of(options["suites"])
     for option in _OF_FILES:

@@ -10,7 +10,7 @@ from rich.console import Console
 from evals_app.checks import FOR_COMMANDS
 from evals_app.engine.forecast.run_forecast import Forecast
 from evals_app.library.changes.edits import CANCELLED, RESUMED, note_edit
-from evals_app.management import usage_error
+from evals_app.management import Options, usage_error
 from evals_app.management.choosing import named_runs
 from evals_app.management.following import (
     FollowingCommand,
@@ -51,18 +51,18 @@ class Command(FollowingCommand):
         for name, (_, summary) in SUBCOMMANDS.items():
             _add_options(name, subcommands.add_parser(name, help=summary, description=summary))
 
-    def work(self, options: dict[str, Any], console: Console) -> None:
+    def work(self, options: Options, console: Console) -> None:
         refuse_unwritable_results(options)
         work, _ = SUBCOMMANDS[options["subcommand"]]
         work(self, options, console)
 
 
-def attach(command: FollowingCommand, options: dict[str, Any], console: Console) -> None:
+def attach(command: FollowingCommand, options: Options, console: Console) -> None:
     """Watch runs until they end."""
     command.follow(lambda: named_runs(options["runs"]), options, console)
 
 
-def resume(command: FollowingCommand, options: dict[str, Any], console: Console) -> None:
+def resume(command: FollowingCommand, options: Options, console: Console) -> None:
     """Resume a run that was stopped, and watch it."""
 
     def begin() -> list[Run]:
@@ -74,7 +74,7 @@ def resume(command: FollowingCommand, options: dict[str, Any], console: Console)
     command.follow(begin, options, console)
 
 
-def rerun(command: FollowingCommand, options: dict[str, Any], console: Console) -> None:
+def rerun(command: FollowingCommand, options: Options, console: Console) -> None:
     """Run the failed cases of a run again, and watch the new run."""
 
     def begin() -> list[Run]:
@@ -87,7 +87,7 @@ def rerun(command: FollowingCommand, options: dict[str, Any], console: Console) 
     command.follow(begin, options, console)
 
 
-def regrade(command: FollowingCommand, options: dict[str, Any], console: Console) -> None:
+def regrade(command: FollowingCommand, options: Options, console: Console) -> None:
     """Print a forecast of grading a run again, then do it unless only that was asked for."""
     if options["forecast"]:
         run, expected, left_out = _print_plan(options, console)
@@ -101,7 +101,7 @@ def regrade(command: FollowingCommand, options: dict[str, Any], console: Console
     command.follow(begin, options, console)
 
 
-def cancel(_command: FollowingCommand, options: dict[str, Any], console: Console) -> None:
+def cancel(_command: FollowingCommand, options: Options, console: Console) -> None:
     """Cancel runs."""
     for run in named_runs(options["runs"]):
         if did := cancel_run(run):
@@ -115,9 +115,7 @@ def cancel(_command: FollowingCommand, options: dict[str, Any], console: Console
         console.print(text, markup=False, highlight=False)
 
 
-def _print_plan(
-    options: dict[str, Any], console: Console
-) -> tuple[Run, Forecast, dict[str, object]]:
+def _print_plan(options: Options, console: Console) -> tuple[Run, Forecast, dict[str, object]]:
     """Print a forecast of grading a run again, and return it with the cases left out."""
     (run,) = named_runs(options["runs"])
     with plan_regrade(run, **_regrade_choices(run, options)) as regrading:
@@ -129,7 +127,7 @@ def _print_plan(
     return run, expected, left_out
 
 
-def _regrade_choices(run: Run, options: dict[str, Any]) -> dict[str, Any]:
+def _regrade_choices(run: Run, options: Options) -> dict[str, Any]:
     """Return what the options choose, as `plan_regrade` takes it.
 
     Raises:

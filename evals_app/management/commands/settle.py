@@ -12,7 +12,7 @@ from rich.console import Console
 
 from evals_app import COMMAND
 from evals_app.checks import FOR_COMMANDS
-from evals_app.management import INTERRUPTED, usage_error
+from evals_app.management import INTERRUPTED, Options, usage_error
 from evals_app.management.console import RunsCommand, address_of_pages, agrees, watch
 from evals_app.management.crew import Crew
 from evals_app.management.following import FAILED, INCONCLUSIVE
@@ -59,7 +59,7 @@ class Command(RunsCommand):
         flag("--no-progress", help="No progress bar.")
         add("--site", metavar="URL", help="Address used in printed links. Default: EVALWELL_SITE.")
 
-    def work(self, options: dict[str, Any], console: Console) -> None:
+    def work(self, options: Options, console: Console) -> None:
         say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
         _refuse_what_does_not_fit(options)
         if options["cancel"]:
@@ -73,7 +73,7 @@ class Command(RunsCommand):
             self._wait(settlement, stack, stop, console, options)
         self._report(settlement, say, options)
 
-    def _find(self, options: dict[str, Any], say: Any) -> Settlement | None:
+    def _find(self, options: Options, say: Any) -> Settlement | None:
         """Return the retest to watch, started if there is none; None if it was declined."""
         if options["attach"]:
             return _settlement(options["attach"])
@@ -129,7 +129,7 @@ class Command(RunsCommand):
             )
             sys.exit(INTERRUPTED)
 
-    def _report(self, settlement: Settlement, say: Any, options: dict[str, object]) -> None:
+    def _report(self, settlement: Settlement, say: Any, options: Options) -> None:
         details = settlement_details(settlement.pk) or {}
         if options["ci"]:
             document = {"schema_version": SCHEMA_VERSION, "settlement": details}
@@ -148,7 +148,7 @@ class Command(RunsCommand):
             sys.exit(INCONCLUSIVE)
 
 
-def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
+def _refuse_what_does_not_fit(options: Options) -> None:
     existing = next((name for name in ("attach", "cancel") if options[name]), "")
     if not existing and len(options["runs"]) != 2:  # noqa: PLR2004 - base and head
         raise usage_error(f"Name two runs, the earlier one first: {COMMAND} settle 9 12")
