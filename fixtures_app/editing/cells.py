@@ -8,6 +8,7 @@ from django import forms
 from django.utils.safestring import SafeString
 
 from fixtures_app.editing.inputs import CheckBox, Select, TextArea, TextInput
+from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.ground.field_table import Field, FieldKind
 
 
@@ -15,7 +16,7 @@ class DateInput(TextInput):
     """A date. Browsers would drop an invalid value, so that is shown as text."""
 
     def _render(
-        self, template_name: str, context: dict[str, Any], renderer: object = None
+        self, template_name: str, context: TemplateContext, renderer: object = None
     ) -> SafeString:
         if _is_date(context["widget"]["value"]):
             context["widget"]["type"] = "date"

@@ -20,6 +20,7 @@ from unfold.paginator import InfinitePaginator
 
 from fixtures_app.editing.drafts import forget_errors, is_restored, note_saved
 from fixtures_app.editing.list_rows import ListRows
+from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.editing.rows import KeepsTexts, OrderedFormSet, row_changes
 from fixtures_app.editing.scripts import FewScripts
 from fixtures_app.editing.times import moment_text
@@ -174,7 +175,7 @@ class Editor(FewScripts, KeepsTexts, ModelAdmin):
         return note_saved(request, page) if request.method == "POST" else page
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
+        self, request: HttpRequest, context: TemplateContext, *args: object, **kwargs: object
     ) -> HttpResponse:
         form = context["adminform"].form
         formsets = [inline.formset for inline in context["inline_admin_formsets"]]

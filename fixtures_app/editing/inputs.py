@@ -12,12 +12,14 @@ from django.forms.utils import flatatt
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from fixtures_app.editing.markup import TemplateContext
+
 
 class _Input:
     """Renders `<input>`."""
 
     def _render(
-        self, template_name: str, context: dict[str, Any], renderer: object = None
+        self, template_name: str, context: TemplateContext, renderer: object = None
     ) -> SafeString:
         widget = context["widget"]
         value = {} if widget["value"] is None else {"value": widget["value"]}
@@ -58,7 +60,7 @@ class TextInput(_Styled, _Input, forms.TextInput):
     """A line of text. A text of several lines gets a text area, because browsers would join them."""
 
     def _render(
-        self, template_name: str, context: dict[str, Any], renderer: object = None
+        self, template_name: str, context: TemplateContext, renderer: object = None
     ) -> SafeString:
         widget = context["widget"]
         if "\n" in (widget["value"] or ""):
@@ -72,7 +74,7 @@ class TextArea(_Styled, forms.Textarea):
     own = {"class": "ew-input", "rows": 2}
 
     def _render(
-        self, template_name: str, context: dict[str, Any], renderer: object = None
+        self, template_name: str, context: TemplateContext, renderer: object = None
     ) -> SafeString:
         return _area(context["widget"])
 

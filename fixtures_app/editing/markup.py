@@ -1,12 +1,15 @@
 """The icons, badges and buttons of all pages, as template tags."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
 from django import template
 from django.forms.utils import flatatt
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+
+TemplateContext: TypeAlias = dict[str, Any]  # what a template is given, by name
 
 register = template.Library()
 

@@ -61,6 +61,7 @@ from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.editor import Editor, VersionedForm
 from fixtures_app.editing.json_field import JsonTextField
 from fixtures_app.editing.list_rows import ListRows
+from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.tools import TOOLS
 
 _PROTOCOLS = {"json": "JSON", "openai-chat": "Chat completions"}
@@ -366,7 +367,7 @@ class AgentAdmin(WithViews, Deleting, Duplicating, Editor):
         return redirect("admin:evals_app_agent_topics", object_id)
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
+        self, request: HttpRequest, context: TemplateContext, *args: object, **kwargs: object
     ) -> HttpResponse:
         agent = context.get("original")
         context |= names_for_calls()

@@ -32,6 +32,7 @@ from evals_app.library.deleting.written import (
     refuse_if_used,
 )
 from evals_app.models import Case, DeletedObject, Suite
+from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.models import Fixture
 
 _MAX_NAMED = 10  # on the page that asks
@@ -65,7 +66,7 @@ class Deleting(ModelAdmin):
             messages.error(request, f"Not deleted: used by {error}.")
             return redirect(self._list_url(request))
 
-    def render_delete_form(self, request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    def render_delete_form(self, request: HttpRequest, context: TemplateContext) -> HttpResponse:
         row = context["object"]
         change = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
         back = reverse(change, args=[row.pk])

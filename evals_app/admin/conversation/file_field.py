@@ -16,6 +16,7 @@ from evals_app.engine.specs.files import (
     sha256_of,
 )
 from evals_app.models import Attachment
+from fixtures_app.editing.markup import TemplateContext
 
 _SHORT = 8  # characters of a SHA-256 in a path: distinguishes files of the same name
 
@@ -38,8 +39,10 @@ class FilesWidget(forms.Widget):
     def value_omitted_from_data(self, data: object, files: object, name: str) -> bool:
         return False
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, Any]:
-        context: dict[str, Any] = super().get_context(name, None, attrs)
+    def get_context(
+        self, name: str, value: Any, attrs: dict[str, object] | None
+    ) -> TemplateContext:
+        context = super().get_context(name, None, attrs)
         specs = [_spec(file) for file in value or () if not hasattr(file, "read")]
         context["widget"] |= {
             "files": [{"name": spec.name, "value": _text(spec)} for spec in specs if spec],

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from evals_app.engine.record.trial import Trial
 from evals_app.engine.running.spans import AgentSpan, Tree
 from evals_app.reports.words.figures import duration
 from evals_app.runs.ground.traces import read_spans
+from fixtures_app.editing.markup import TemplateContext
 
 MAX_LINES = 200
 MAX_DEPTH = 12  # deeper spans are not indented further
@@ -34,7 +34,7 @@ class SpanLine:
     error: str | None
 
 
-def spans_context(trial: Trial | None) -> dict[str, Any]:
+def spans_context(trial: Trial | None) -> TemplateContext:
     """Return the spans of a conversation, and how many came too late to count."""
     if trial is None or trial.span_count is None or not trial.trace_id:
         return {}

@@ -1,7 +1,7 @@
 """Executions in the admin: the list, and the page that shows what an agent did."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -25,7 +25,7 @@ from evals_app.admin.people.saved_views import WithViews
 from evals_app.admin.runs.run_admin import SuiteFilter, run_name
 from evals_app.models import Case, Execution, Run
 from evals_app.reports.words.figures import duration, score_text, token_sum
-from fixtures_app.editing.markup import verdict_dot
+from fixtures_app.editing.markup import TemplateContext, verdict_dot
 from fixtures_app.editing.times import moment
 
 # A search that matches more names fills its page from the newest executions.
@@ -131,7 +131,7 @@ class ExecutionAdmin(WithViews, ReadOnly):
         return with_its_run().filter(pk=object_id).first() if object_id.isdecimal() else None
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
+        self, request: HttpRequest, context: TemplateContext, *args: object, **kwargs: object
     ) -> HttpResponse:
         context |= whole_context(request, context["original"])
         return super().render_change_form(request, context, *args, **kwargs)

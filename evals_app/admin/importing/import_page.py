@@ -60,6 +60,7 @@ from evals_app.library.importing.rights import Rights
 from evals_app.library.importing.uploads import MAX_UNPACKED_BYTES, Upload, unpack
 from evals_app.models import DeletedObject, Suite
 from evals_app.requests.throttles import Uploads, in_minutes
+from fixtures_app.editing.markup import TemplateContext
 
 _LISTS = {
     "suite": "evals_app_suite",
@@ -200,7 +201,7 @@ class _Page:
     """The page for one request."""
 
     request: HttpRequest
-    context: dict[str, Any]
+    context: TemplateContext
     rights: Rights
 
     def form(self, agent: str | None = None, into: Suite | str | None = None) -> ImportForm:

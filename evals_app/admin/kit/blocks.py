@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 
 from evals_app.admin.kit.lines import Line, LineColumn, LinesWidget, RecordLines, TypedLines
 from evals_app.admin.kit.value_lines import MatcherLines
+from fixtures_app.editing.markup import TemplateContext
 
 _BEGINS = "begins"  # value of the hidden line
 
@@ -32,7 +33,9 @@ class BlocksWidget(LinesWidget):
     def id_for_label(self, id_: str) -> str:
         return ""  # there may be no input, and each one has its own label
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, Any]:
+    def get_context(
+        self, name: str, value: Any, attrs: dict[str, object] | None
+    ) -> TemplateContext:
         context = super().get_context(name, value, attrs)
         context["widget"] |= {
             "blocks": [self._block(name, line) for line in value or [{}] * self.opens],

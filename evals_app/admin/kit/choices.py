@@ -1,8 +1,8 @@
 """A list of check boxes with help texts."""
 
-from typing import Any
-
 from django import forms
+
+from fixtures_app.editing.markup import TemplateContext
 
 
 class Choices(forms.CheckboxSelectMultiple):
@@ -23,8 +23,8 @@ class Choices(forms.CheckboxSelectMultiple):
 
     def get_context(
         self, name: str, value: object, attrs: dict[str, object] | None
-    ) -> dict[str, Any]:
-        context: dict[str, Any] = super().get_context(name, value, attrs)
+    ) -> TemplateContext:
+        context = super().get_context(name, value, attrs)
         context["widget"]["is_short"] = self.is_short
         if self.is_short:
             context["widget"]["optgroups"].sort(key=lambda group: not group[1][0]["selected"])

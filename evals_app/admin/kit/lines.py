@@ -16,6 +16,7 @@ from django.core.exceptions import ValidationError
 from django.urls import reverse_lazy
 
 from fixtures_app.editing.json_field import read_json
+from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.ground.json_data import canonical
 
 Line = dict[str, Any]  # texts by column; a block has nested lines
@@ -58,8 +59,10 @@ class LinesWidget(forms.Widget):
         super().__init__()
         self.columns = columns
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, Any]:
-        context: dict[str, Any] = super().get_context(name, value, attrs)
+    def get_context(
+        self, name: str, value: Any, attrs: dict[str, object] | None
+    ) -> TemplateContext:
+        context = super().get_context(name, value, attrs)
         given = context["widget"]["attrs"]
         lines = [self.inputs(name, line) for line in value or [{}]]
         # The label of the field belongs to the first input.

@@ -17,6 +17,7 @@ from evals_app.engine.specs.base_spec import read_model
 from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.models import Agent, Case, ModelPrice, Provider, Suite
 from evals_app.runs.starting.site_obstacles import obstacles_now
+from fixtures_app.editing.markup import TemplateContext
 
 OWN = "agent"  # the agent's own model
 JUDGES = "ew-judges"  # the list of models that judge fields suggest
@@ -50,8 +51,10 @@ class ModelInput(UnfoldAdminTextInputWidget):
 
     template_name = "admin/evals_app/kit/model_input.html"
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, Any]:
-        context: dict[str, Any] = super().get_context(name, value, attrs)
+    def get_context(
+        self, name: str, value: Any, attrs: dict[str, object] | None
+    ) -> TemplateContext:
+        context = super().get_context(name, value, attrs)
         context["widget"]["offered"] = self.suggestions()
         return context
 

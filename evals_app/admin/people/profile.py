@@ -1,7 +1,6 @@
 """The page on which people change their name, time zone and password, and see their tokens."""
 
 from http import HTTPStatus
-from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
@@ -16,6 +15,7 @@ from evals_app.admin.kit.pages import may_view, person
 from evals_app.engine.specs.rhythm import time_zones
 from evals_app.library.changes.edits import note_edit
 from evals_app.models import ApiToken, MailWish, Profile
+from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.ground.words import near
 
@@ -27,8 +27,8 @@ class ZoneInput(UnfoldAdminTextInputWidget):
 
     def get_context(
         self, name: str, value: object, attrs: dict[str, object] | None
-    ) -> dict[str, Any]:
-        context: dict[str, Any] = super().get_context(name, value, attrs)
+    ) -> TemplateContext:
+        context = super().get_context(name, value, attrs)
         context["widget"]["offered"] = time_zones()
         return context
 

@@ -16,6 +16,7 @@ from evals_app.models import Execution, GradeResult, Run
 from evals_app.reports.answers.run_json import JUDGE_NOISE, judge_noise_json
 from evals_app.reports.words.figures import percent
 from evals_app.reports.words.regrading import STEADINESS_HEADS, regraded_in_words, steadiness_rows
+from fixtures_app.editing.markup import TemplateContext
 
 MAX_CHANGED = 50
 MAX_LINKS = 20
@@ -43,7 +44,7 @@ def regraded_line(run: Run) -> str:
     return regraded_in_words(run.covers, run.regrading) if run.grades_again else ""
 
 
-def results_context(run: Run) -> dict[str, Any]:
+def results_context(run: Run) -> TemplateContext:
     """Return the results of grading again; empty for a run that asked its agent."""
     if not run.grades_again:
         return {}

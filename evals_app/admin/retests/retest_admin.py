@@ -1,7 +1,5 @@
 """Retests in the admin: the list, and the page of one."""
 
-from typing import Any
-
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -14,6 +12,7 @@ from evals_app.admin.retests.retest_dialog import result_in_words
 from evals_app.admin.retests.views import live_context, settlement_badges, with_head
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import Settlement
+from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.editing.times import moment
 
 
@@ -56,7 +55,7 @@ class SettlementAdmin(ReadOnly):
         return moment(settlement.created_at)
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
+        self, request: HttpRequest, context: TemplateContext, *args: object, **kwargs: object
     ) -> HttpResponse:
         settlement: Settlement = context["original"]
         context |= live_context(request, settlement) | {

@@ -45,6 +45,7 @@ from evals_app.runs.reviews.review_tasks import (
     progress_of_all,
     visible_tasks,
 )
+from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.editing.times import moment
 from fixtures_app.ground.quoting import cut_middle
 
@@ -162,7 +163,7 @@ class ReviewTaskAdmin(ReadOnly):
         return self.get_queryset(request).filter(pk=object_id).first()
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
+        self, request: HttpRequest, context: TemplateContext, *args: object, **kwargs: object
     ) -> HttpResponse:
         task: ReviewTask = context["original"]
         context |= _result(task, person(request)) | {

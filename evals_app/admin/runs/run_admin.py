@@ -39,6 +39,7 @@ from evals_app.admin.runs.run_pages import (
 from evals_app.admin.runs.run_results import snapshot_settings
 from evals_app.models import Run, Suite
 from evals_app.runs.reading.suite_verdict import with_pass_rates
+from fixtures_app.editing.markup import TemplateContext
 
 
 class SuiteFilter(admin.SimpleListFilter):
@@ -85,7 +86,7 @@ class RunAdmin(WithViews, ReadOnly):
     # The page
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
+        self, request: HttpRequest, context: TemplateContext, *args: object, **kwargs: object
     ) -> HttpResponse:
         run: Run = context["original"]
         context |= live_context(request, run) | {

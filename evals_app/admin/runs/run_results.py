@@ -34,6 +34,7 @@ from evals_app.reports.words.gates import gate_condition, gate_texts, gate_word,
 from evals_app.reports.words.judges import has_script, judges_in
 from evals_app.reports.words.shares import share_of_cases
 from evals_app.reports.words.sums import of_agent, sums
+from fixtures_app.editing.markup import TemplateContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class GateLine:
     people: str = ""
 
 
-def results(run: Run, *, changes: Mapping[str, StrEnum] | None = None) -> dict[str, Any]:
+def results(run: Run, *, changes: Mapping[str, StrEnum] | None = None) -> TemplateContext:
     """Collect what the page of a run that has ended shows.
 
     `changes` has what the answer to “May we ship?” says about single cases.
@@ -86,7 +87,7 @@ def results(run: Run, *, changes: Mapping[str, StrEnum] | None = None) -> dict[s
     }
 
 
-def losses_context(run: Run) -> dict[str, Any]:
+def losses_context(run: Run) -> TemplateContext:
     """Return what was left out of the files of the suite: a sentence, if checks were, and a list."""
     if not run.losses:
         return {}

@@ -38,6 +38,7 @@ from evals_app.runs.schedules import (
     save_schedule,
 )
 from fixtures_app.editing.editor import Editor, VersionedForm
+from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.editing.times import day_and_time, moment
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ class ScheduleAdmin(NotesEachDeletion, Editor):
         }
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
+        self, request: HttpRequest, context: TemplateContext, *args: object, **kwargs: object
     ) -> HttpResponse:
         context["next_times_url"] = reverse("admin:evals_app_schedule_next_times")
         if (schedule := context.get("original")) is not None:

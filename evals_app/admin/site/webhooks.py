@@ -24,6 +24,7 @@ from evals_app.library.changes.edits import note_edit
 from evals_app.models import Activity, Delivery, Suite, Webhook
 from evals_app.models.people.activity import note_act
 from evals_app.runs.notices import TESTED, send_again, send_test
+from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.editing.times import moment
 
 SHOWN = 50  # deliveries on the page
@@ -145,7 +146,7 @@ class WebhookAdmin(NotesEachDeletion):
     # The page
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
+        self, request: HttpRequest, context: TemplateContext, *args: object, **kwargs: object
     ) -> HttpResponse:
         if (hook := context.get("original")) is not None:
             rows = hook.deliveries.exclude(state=Delivery.State.DROPPED).select_related("run")

@@ -25,6 +25,7 @@ from evals_app.admin.kit.presentation import agent_label
 from evals_app.models import Agent, Case, CaseResult, Run
 from evals_app.models.fields.money import PLACES
 from evals_app.runs.starting.select import Variant
+from fixtures_app.editing.markup import TemplateContext
 
 MAX_USD = 1_000_000
 MAX_VARIANTS = 10
@@ -53,8 +54,8 @@ class ModelsWidget(UnfoldAdminTextInputWidget):
 
     def get_context(
         self, name: str, value: object, attrs: dict[str, object] | None
-    ) -> dict[str, Any]:
-        context: dict[str, Any] = super().get_context(name, "", attrs)
+    ) -> TemplateContext:
+        context = super().get_context(name, "", attrs)
         given = [text.strip() for text in str(value or "").split(",") if text.strip()]
         inputs = [*given, *[""] * _MODELS][: max(_MODELS, len(given))]
         context["widget"] |= {"inputs": inputs, "offered": known_models()}

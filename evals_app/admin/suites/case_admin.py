@@ -36,6 +36,7 @@ from evals_app.models import Assertion, Case, DeletedObject, Suite, Turn
 from evals_app.runs.ground.rights import RUNNING
 from fixtures_app.editing.counting import count_of
 from fixtures_app.editing.duplicating import Duplicating
+from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.editing.rows import prefill, read_position
 
 
@@ -111,7 +112,7 @@ class CaseAdmin(WithViews, Deleting, Duplicating, ChecksEditor):
         return super().changeform_view(request, object_id, form_url, context)
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
+        self, request: HttpRequest, context: TemplateContext, *args: object, **kwargs: object
     ) -> HttpResponse:
         suite = context["original"].suite if context.get("original") else None
         context |= self.checks_context(request)
@@ -258,7 +259,7 @@ def _try_out(case: Case, request: HttpRequest) -> str:
     return url if seen is None else f"{url}?{CAME_FROM}={seen}"
 
 
-def _results(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+def _results(request: HttpRequest, context: TemplateContext) -> TemplateContext:
     """Return the newest result of a case, and the button that tries its checks on the last full run."""
     case: Case = context["original"]
     last = last_result(case)

@@ -7,6 +7,7 @@ from django import forms
 
 from evals_app.reports.words.gates import gate_to_write
 from fixtures_app.editing.inputs import TextInput
+from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.editing.units import QuantityField
 
 ON = "_on"  # how the name of a tick box ends
@@ -36,8 +37,10 @@ class GateInput(forms.Widget):
         self.usual = usual
         self.number = TextInput({"inputmode": "decimal", "class": style})
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, Any]:
-        context: dict[str, Any] = super().get_context(name, value, attrs)
+    def get_context(
+        self, name: str, value: Any, attrs: dict[str, object] | None
+    ) -> TemplateContext:
+        context = super().get_context(name, value, attrs)
         is_on = value not in {None, ""}
         shown = str(value).strip() if is_on else self.usual
         context["widget"] |= {

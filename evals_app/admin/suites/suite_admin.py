@@ -48,6 +48,7 @@ from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.reading.suite_verdict import with_last_runs
 from fixtures_app.editing.counting import count_of
 from fixtures_app.editing.duplicating import Duplicating
+from fixtures_app.editing.markup import TemplateContext
 
 
 def _exports(
@@ -156,7 +157,7 @@ class SuiteAdmin(WithViews, Archiving, Deleting, Duplicating, ChecksEditor):
     # The page
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
+        self, request: HttpRequest, context: TemplateContext, *args: object, **kwargs: object
     ) -> HttpResponse:
         context |= self.checks_context(request)
         if (suite := context.get("original")) is not None:

@@ -47,6 +47,7 @@ from evals_app.models import Case, Run, Schedule, Suite
 from evals_app.reports.answers.decided import share_with_people
 from evals_app.runs.reading.suite_verdict import standing, with_last_runs, with_pass_rates
 from evals_app.runs.starting.forecast import informing_judges
+from fixtures_app.editing.markup import TemplateContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -342,7 +343,7 @@ def _schedules_of(request: HttpRequest, suite: Any) -> dict[str, object]:
     return {"schedules": rows, "schedule_url": url if is_offered else ""}
 
 
-def _results_of_note(request: HttpRequest, suite: Any) -> dict[str, Any]:
+def _results_of_note(request: HttpRequest, suite: Any) -> TemplateContext:
     """Return the verdict of a suite, whether it may ship, the current run, and its baseline."""
     wanted = {suite.verdict_run_id, suite.last_run_id, suite.baseline_id} - {None}
     is_open = Q(suite=suite, status__in=Run.OPEN)

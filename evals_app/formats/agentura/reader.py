@@ -43,7 +43,7 @@ from evals_app.formats.foreign.shapes import (
     suite_slug,
 )
 from evals_app.formats.reading.parsed_file import ParsedFile
-from evals_app.formats.reading.problems import Loc
+from evals_app.formats.reading.problems import Json, Loc
 from fixtures_app.ground.words import near
 
 _FILE = re.compile(r"[\w-][\w./-]{0,200}")  # what may be the path of a file, from another one
@@ -150,7 +150,7 @@ class _Project:
         loc: Loc = ("agent",)
         agent = self.reading.one_of(AGENTS, loc)
         places = SourcePlaces(self.document, loc)
-        data: dict[str, Any] = {"agent": self.agent, "slug": self.agent}
+        data: Json = {"agent": self.agent, "slug": self.agent}
         match agent:
             case EndpointAgent():
                 data |= {"driver": "http", "url": agent.endpoint, "headers": agent.headers}

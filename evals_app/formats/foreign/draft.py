@@ -16,7 +16,15 @@ from evals_app.engine.suites.suite_spec import AssertionSpec, SuiteSpec
 from evals_app.engine.verdicts.rehearsal import missed_by_expected
 from evals_app.formats.reading.explain import allows, annotation_at, explain
 from evals_app.formats.reading.parsed_file import ParsedFile, Surprise
-from evals_app.formats.reading.problems import Level, Loc, MakeProblem, Problem, shorten, value_text
+from evals_app.formats.reading.problems import (
+    Json,
+    Level,
+    Loc,
+    MakeProblem,
+    Problem,
+    shorten,
+    value_text,
+)
 from fixtures_app.spec import FixtureSpec
 
 Kind = Literal["provider", "agent", "fixture", "suite"]
@@ -229,7 +237,7 @@ def parts_in(data: object) -> int:
     return len(cases) + turns + sum(1 for _ in written_assertions(data))
 
 
-def rows(data: object, key: str, loc: Loc) -> Iterator[tuple[dict[str, Any], Loc]]:
+def rows(data: object, key: str, loc: Loc) -> Iterator[tuple[Json, Loc]]:
     """Return the mappings in a list of something that may be invalid, each with its place."""
     for n, row in enumerate(_list(data, key)):
         if isinstance(row, dict):

@@ -4,7 +4,7 @@ import posixpath
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Unpack
+from typing import Unpack
 
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
 from evals_app.formats.foreign.attached import ambiguous_files
@@ -12,7 +12,7 @@ from evals_app.formats.foreign.draft import Draft, validate_part
 from evals_app.formats.foreign.kept import unsaid
 from evals_app.formats.foreign.shapes import ReaderContext, distinct_names, slug_of
 from evals_app.formats.reading.parsed_file import Node, ParsedFile
-from evals_app.formats.reading.problems import Loc, Problem, ProblemDetails
+from evals_app.formats.reading.problems import Json, Loc, Problem, ProblemDetails
 
 # What a case has no key for, so all evals of one suite must say the same.
 _SHARED = (
@@ -143,7 +143,7 @@ class _Joined:
                     )
                     yield draft.place((key,), message, value="")
 
-    def _data(self) -> dict[str, Any]:
+    def _data(self) -> Json:
         first, specs = self.drafts[0].spec, self.specs
         head = {
             "suite": self.name[:_MAX_NAME],

@@ -3,7 +3,6 @@
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from evals_app.engine.basics.matchers import MATCHER_KEYS
 from evals_app.formats.foreign.shapes import SourcePlaces, distinct_names
@@ -11,7 +10,7 @@ from evals_app.formats.holodeck.metrics import Check, read_metrics
 from evals_app.formats.holodeck.models import ModelTranslator
 from evals_app.formats.holodeck.shapes import Case, File, Tool, Turn
 from evals_app.formats.holodeck.source import HolodeckFile
-from evals_app.formats.reading.problems import Loc
+from evals_app.formats.reading.problems import Json, Loc
 
 # Our names for what HoloDeck says of a turn.
 _SAID = {
@@ -33,7 +32,7 @@ class CaseReader:
     places: SourcePlaces
     models: ModelTranslator
 
-    def read(self, loc: Loc) -> list[dict[str, Any]]:
+    def read(self, loc: Loc) -> list[Json]:
         """Read the list in a place; cases that are invalid are left out, and reported."""
         cases: list[dict[str, object]] = []
         names = []

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from evals_app.formats.promptfoo.checks import TYPES
+from evals_app.formats.reading.problems import Json
 
 _SHORT = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
 _NAMES = sorted((*TYPES, *_SHORT), key=len, reverse=True)
@@ -26,9 +26,9 @@ _METADATA = re.compile(r"__metadata:([^\[\]]+)(\[\])?")
 _COMMA = re.compile(r"(?<!\\),")
 
 
-def as_test(row: Mapping[str, str]) -> dict[str, Any]:
+def as_test(row: Mapping[str, str]) -> Json:
     """Translate a row into a test; all unknown columns are variables."""
-    test: dict[str, Any] = {"vars": {}, "options": {}, "metadata": {}}
+    test: Json = {"vars": {}, "options": {}, "metadata": {}}
     assertions: dict[str, dict[str, object]] = {}
     settings: list[tuple[str, str, str]] = []
     for column, cell in row.items():

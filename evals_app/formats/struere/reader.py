@@ -25,7 +25,14 @@ from evals_app.formats.foreign.draft import (
 from evals_app.formats.foreign.prompt_variables import with_plain_variables
 from evals_app.formats.foreign.shapes import ReaderContext
 from evals_app.formats.reading.parsed_file import ParsedFile
-from evals_app.formats.reading.problems import Loc, MakeProblem, Problem, ProblemDetails, holds
+from evals_app.formats.reading.problems import (
+    Json,
+    Loc,
+    MakeProblem,
+    Problem,
+    ProblemDetails,
+    holds,
+)
 from evals_app.formats.struere import share_project
 from evals_app.formats.struere.shapes import (
     CHANNELS,
@@ -157,7 +164,7 @@ def _in_our_words(data: Mapping[str, object]) -> dict[str, object]:
     return suite
 
 
-def _suite(written: Suite, fixtures: Sequence[str]) -> dict[str, Any]:
+def _suite(written: Suite, fixtures: Sequence[str]) -> Json:
     return {
         "suite": written.suite,
         "slug": written.slug,

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from evals_app.engine.graders import GRADERS
 from evals_app.formats.foreign import words
 from evals_app.formats.foreign.words import plain
+from evals_app.formats.reading.problems import Json
 from evals_app.formats.tables.values import (
     CHECKS,
     DATA,
@@ -101,7 +102,7 @@ class CheckColumn:
     def is_pattern(self) -> bool:
         return self.check["type"] in {"matches", "not_matches"}
 
-    def read(self, part: Wanted) -> list[dict[str, Any]]:
+    def read(self, part: Wanted) -> list[Json]:
         """Return the checks that a part of a cell means."""
         if isinstance(part, tuple) and self.any_of:
             return [self.any_of(part)]
@@ -130,7 +131,7 @@ class ComparedColumn:
         """Return the lines of a cell."""
         return [stripped for line in cell.splitlines() if (stripped := line.strip())]
 
-    def read(self, part: Wanted) -> list[dict[str, Any]]:
+    def read(self, part: Wanted) -> list[Json]:
         """Return the check of a line; with a number after it, what its score must reach."""
         line = str(part)
         if line.casefold() == NO_CHECK:
@@ -228,7 +229,7 @@ class ToolsColumn:
         calls = data if isinstance(data, list) else [data]
         return [cell] if any(isinstance(call, dict) for call in calls) else read_wanted(cell)
 
-    def read(self, part: Wanted) -> list[dict[str, Any]]:
+    def read(self, part: Wanted) -> list[Json]:
         """Return the check that the tools of a part were called."""
         data = None if isinstance(part, tuple) else data_in(part)
         if data is None:

@@ -9,6 +9,7 @@ from typing import Any, Literal, Unpack
 
 from evals_app.formats.foreign.words import OUTPUTS, RESULTS, SESSIONS, plain, sounds_like_check
 from evals_app.formats.reading.problems import (
+    Json,
     Level,
     Loc,
     Problem,
@@ -110,7 +111,7 @@ class Sheet:
     notes: list[Notes] = field(default_factory=list)
     with_keys: set[Loc] = field(default_factory=set)
     questions: list[ChoiceQuestion] = field(default_factory=list)
-    guessed: list[dict[str, Any]] = field(default_factory=list)
+    guessed: list[Json] = field(default_factory=list)
     _remarks: dict[str, list[Loc]] = field(default_factory=dict)
     _known_notes: dict[frozenset[Note], Notes] = field(default_factory=dict)
 
