@@ -38,6 +38,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Look after": {
         "spending": "Say what runs spent in a month",
+        "import_conversations": "Import real conversations, and grade them",
         "prune_transcripts": "Delete old conversations",
         "mcp": "Let an assistant use the site (MCP)",
     },

@@ -76,12 +76,12 @@ def due_runs(
 ) -> QuerySet[Run]:
     """Return the runs that ended before that, oldest first, except kept ones and each suite's last.
 
-    The last full runs of a suite stay, and the last partial ones; tries and runs that grade
-    conversations again do not count.
+    The last full runs of a suite stay, and the last partial ones; tries, real conversations and runs
+    that grade conversations again do not count.
     """
-    ended = Run.objects.exclude(status__in=Run.OPEN)
+    ended = Run.all_runs.exclude(status__in=[*Run.OPEN, Run.PREPARING])  # imports included
     in_suite = Window(RowNumber(), partition_by=["suite_slug", "is_whole"], order_by="-pk")
-    counted = ended.filter(is_tryout=False, grades_of=None)  # others have no transcripts
+    counted = ended.filter(is_tryout=False, grades_of=None, conversation_set=None)
     last = counted.annotate(place=in_suite).filter(place__lte=keep_last)
     # A run that was resumed has more transcripts since it was pruned.
     unpruned = Q(pruned_at__isnull=True) | Q(pruned_at__lt=F("finished_at"))
@@ -139,7 +139,7 @@ def count_reviewed(run: Run) -> int:
 def prune_run(run: Run, *, include_reviewed: bool = False) -> Pruned | None:
     """Remove the remaining transcripts of a run; None if they stay, or it was resumed."""
     ours = (
-        _not_kept(Run.objects.filter(pk=run.pk))
+        _not_kept(Run.all_runs.filter(pk=run.pk))
         .filter(finished_at__lt=timezone.now())
         .exclude(status__in=Run.OPEN)
     )

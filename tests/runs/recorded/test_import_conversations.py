@@ -3,11 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from evals_app.formats.conversations.recorded import ConversationFile, RecordedConversation
 from evals_app.models import ConversationImport, ConversationSet, Execution, Run, Transcript
+from evals_app.runs.process.retention import due_runs, prune_run
 from evals_app.runs.recorded import import_conversations as module
 from evals_app.runs.recorded.import_conversations import (
     CannotImportConversationsError,
@@ -130,3 +133,16 @@ def _broken_off(file: ConversationFile, *, after: int) -> ConversationFile:
             yield conversation
 
     return replace(file, conversations=some())
+
+
+def test_transcripts_are_pruned_as_those_of_runs_are() -> None:
+    row = imported(rows_of(2))
+    Run.all_runs.update(finished_at=timezone.now() - timedelta(days=40))
+    assert list(due_runs(older_than_days=50)) == []
+
+    [due] = due_runs(older_than_days=30)
+    pruned = prune_run(due)
+
+    assert pruned is not None
+    assert (due.pk, pruned.transcripts) == (row.run_id, 2)
+    assert not Transcript.objects.exists()
