@@ -28,6 +28,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "write_schemas": "Write JSON Schemas, for editors that complete YAML",
     },
     "Run and decide": {
+        "connect": "Answer for an agent of a site from this computer",
         "list_evals": "List suites, or agents, runs and cases",
         "run_evals": "Run suites, or files without a database",
         "runs": "Watch, resume, cancel, grade again or re-run a run",

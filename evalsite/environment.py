@@ -28,7 +28,7 @@ _OURS = ("EVALWELL_", "EVALS_")
 # Variables that are read only under some settings, or that are set for programs and tests.
 _ELSEWHERE = {
     *("EVALWELL_SQLITE_TIMEOUT_S", "EVALWELL_TEST_DATABASE_URL", "EVALWELL_SESSION_ID"),
-    *("EVALWELL_CASE", "EVALWELL_CHANNEL", "EVALWELL_CONTEXT_PARAMS"),
+    *("EVALWELL_TOKEN", "EVALWELL_CASE", "EVALWELL_CHANNEL", "EVALWELL_CONTEXT_PARAMS"),
 }
 _read: set[str] = set()  # the variables read so far
 

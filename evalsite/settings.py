@@ -299,6 +299,7 @@ REST_FRAMEWORK = {
         "uploads": environment.rate("EVALWELL_UPLOADS_PER_HOUR", 300, "hour"),
         "check_trials": environment.rate("EVALWELL_CHECK_TRIALS_PER_MINUTE", 60, "min"),
         "spans": environment.rate("EVALWELL_SPANS_PER_MINUTE", 6000, "min"),
+        "connected": environment.rate("EVALWELL_CONNECTED_PER_MINUTE", 6000, "min"),
         "agent_tests": environment.rate("EVALWELL_AGENT_TESTS_PER_HOUR", 60, "hour"),
     },
     "DEFAULT_PAGINATION_CLASS": "evals_app.requests.pagination.NewestFirst",

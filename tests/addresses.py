@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 from django.contrib.auth.models import Group, User
 from django.urls import URLPattern, URLResolver, get_resolver
@@ -14,6 +15,7 @@ from evals_app.models import (
     AcceptedFailure,
     Activity,
     Agent,
+    AgentCall,
     ApiToken,
     Assertion,
     Attachment,
@@ -173,6 +175,23 @@ def samples_for(settings: Any) -> Samples:
         )
         for route in rest
         if route.startswith("api/agents/<slug:slug>/topics/")
+    }
+    connected = Agent.objects.create(slug="laptop", name="Laptop", driver="connected")
+    call = AgentCall.objects.create(
+        execution=execution,
+        turn=1,
+        agent=connected.slug,
+        session_id="s",
+        request={},
+        offers=1,
+    )
+    parts |= {"computer": uuid4()}
+    urls |= {
+        route: f"/{route}".replace("<slug:slug>", connected.slug)
+        .replace("<int:pk>", str(call.pk))
+        .replace("<uuid:computer>", str(parts["computer"]))
+        for route in rest
+        if route.startswith(("api/agents/<slug:slug>/calls/", "api/agents/<slug:slug>/computers/"))
     }
     urls["api/providers/<slug:slug>/"] = f"/api/providers/{rows['provider'].slug}/"
     bodies = {

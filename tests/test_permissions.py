@@ -449,6 +449,9 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/export/": {"GET": ("read", EXPORTING)},
     "api/agents/": {"GET": ("read", "view_agent")},
     "api/agents/<slug:slug>/": written("agent"),
+    "api/agents/<slug:slug>/calls/": {"POST": ("connect", "add_run")},
+    "api/agents/<slug:slug>/calls/<int:pk>/answer/": {"POST": ("connect", "add_run")},
+    "api/agents/<slug:slug>/computers/<uuid:computer>/": {"DELETE": ("connect", "add_run")},
     "api/agents/<slug:slug>/topics/": {"GET": ("read", TOPICS)},
     "api/agents/<slug:slug>/topics/<path:topic>/": {
         "GET": ("read", TOPICS),
@@ -471,6 +474,7 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 # By scope that an address asks: the scopes of tokens that are enough.
 SCOPES = {
     "spans": ("spans", "run", "author"),
+    "connect": ("connect", "author"),
     "read": ("read", "run", "author"),
     "run": ("run", "author"),
     "author": ("author",),

@@ -15,7 +15,7 @@ from evals_app.api import (
 )
 from evals_app.api.authored import attachments, case_making, cases, exports, imports, views
 from evals_app.api.reviews import calibration, review_tasks, review_views
-from evals_app.api.runs import history, reports, run_actions, run_views, traces
+from evals_app.api.runs import connections, history, reports, run_actions, run_views, traces
 from evals_app.requests.openapi import Docs, Index, NotFound, Schema
 
 app_name = "api"
@@ -86,6 +86,9 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("suites/<slug:slug>/cases/history/", history.CaseHistory, "case-history"),
     ("agents/", views.Agents, "agents"),
     ("agents/<slug:slug>/", views.OneAgent, "agent"),
+    ("agents/<slug:slug>/calls/", connections.AgentCalls, "agent-calls"),
+    ("agents/<slug:slug>/calls/<int:pk>/answer/", connections.AnswerCall, "agent-call-answer"),
+    ("agents/<slug:slug>/computers/<uuid:computer>/", connections.OneComputer, "agent-computer"),
     ("agents/<slug:slug>/topics/", release.TopicsOfAgent, "agent-topics"),
     ("agents/<slug:slug>/topics/<path:topic>/", release.TopicOfAgent, "agent-topic"),
     ("fixtures/", views.Fixtures, "fixtures"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from evals_app.code.freezing import FrozenRun
+from evals_app.engine.agents.external.connected import CallState, OfferedCall
 from evals_app.engine.basics.errors import ConfigurationError
 from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.budget import BudgetAccount
@@ -143,6 +144,18 @@ class InMemoryGateway:
         """Keep nothing: no spans arrive here."""
 
     async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, ReceivedSpans]:
+        return {}
+
+    async def offer_call(self, call: OfferedCall) -> None:
+        raise ConfigurationError(
+            f"{call.agent} answers from a computer that connects to a site (driver: connected). Here,"
+            " pass its function or program as the agent."
+        )
+
+    async def read_calls(
+        self,
+        keys: Sequence[tuple[int, int]],
+    ) -> Mapping[tuple[int, int], CallState]:
         return {}
 
     async def read_file(self, sha256: str) -> bytes:

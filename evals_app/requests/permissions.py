@@ -15,6 +15,7 @@ Scope = ApiToken.Scope
 # What a token with each scope may do.
 _INCLUDED = {
     Scope.SPANS: {Scope.SPANS},
+    Scope.CONNECT: {Scope.CONNECT},
     Scope.READ: {Scope.READ},
     Scope.RUN: {Scope.SPANS, Scope.READ, Scope.RUN},
     Scope.AUTHOR: set(Scope),

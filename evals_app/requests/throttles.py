@@ -86,6 +86,12 @@ class SpansSent(RateOfPerson):
     scope = "spans"
 
 
+class ConnectedPolls(RateOfPerson):
+    """Requests of a person's connected computers."""
+
+    scope = "connected"
+
+
 class AgentTests(RateOfPerson):
     """Requests to agents that are not saved yet: of a person, or of who has a developer's link."""
 

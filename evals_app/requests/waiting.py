@@ -31,14 +31,14 @@ def seconds_to_wait(request: Request) -> int:
     return int(given)
 
 
-def wait_until(is_done: Callable[[], bool], *, seconds: float) -> bool:
+def wait_until(is_done: Callable[[], bool], *, seconds: float, pause_s: float = PAUSE_S) -> bool:
     """Poll until it happens; False at once if too many requests of this process already wait."""
     if not PLACES.acquire(blocking=False):
         return False
     try:
         end = monotonic() + seconds
         while not is_done() and (left := end - monotonic()) > 0:
-            sleep(min(left, PAUSE_S))
+            sleep(min(left, pause_s))
     finally:
         PLACES.release()
     return True

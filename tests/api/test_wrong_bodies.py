@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 
 from evals_app.library.importing.file_import import import_files
-from evals_app.models import Case, Delivery, Settlement, Suite, Webhook
+from evals_app.models import AgentCall, Case, Delivery, Execution, Settlement, Suite, Webhook
 from evals_app.runs.retests.candidates import plan_settlement
 from evals_app.runs.retests.rounds import start_settlement
 from tests.api.clients import make_client
@@ -27,6 +27,7 @@ pytestmark = [
     pytest.mark.usefixtures("no_limits"),
 ]
 
+COMPUTER = "6f1d3c1e-6f9b-4a53-9c39-6a2f5d0a4b11"
 BENT = 40  # bodies of each operation with something wrong in one place
 JSON = "application/json"
 # What is no mapping, is too much, or cannot be stored.
@@ -71,6 +72,8 @@ def known(client: Any) -> dict[str, Any]:
         "suites": "greetings",
         "cases": Case.objects.filter(suite__slug="greetings")[0].pk,
         "agents": "shop",
+        "calls": _call(execution).pk,
+        "computers": COMPUTER,
         "topics": "returns",
         "fixtures": "orders",
         "providers": "proxy",
@@ -79,6 +82,11 @@ def known(client: Any) -> dict[str, Any]:
         "deliveries": Delivery.objects.create(webhook=hook, run=head).pk,
         "settlements": settlement.pk,
     }
+
+
+def _call(execution: Execution) -> AgentCall:
+    about: dict[str, Any] = {"agent": "shop", "session_id": "s", "request": {}, "offers": 1}
+    return AgentCall.objects.create(execution=execution, turn=1, **about)
 
 
 def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,6 +116,8 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         "POST /api/otlp/v1/traces": {"resourceSpans": [{"scopeSpans": [{"spans": [SPAN]}]}]},
         "POST /api/runs/": starting,
         "POST /api/runs/forecast/": starting,
+        "POST /api/agents/{slug}/calls/": {"computer": COMPUTER, "host": "x", "free": 1},
+        "POST /api/agents/{slug}/calls/{id}/answer/": {"computer": COMPUTER, "output": "x"},
         "POST /api/agents/{slug}/topics/{topic}/": {"state": "ready"},
         "POST /api/runs/{id}/accepted-failures/": {"cases": ["case 1"], "reason": "x"},
         "POST /api/runs/{id}/decision/": {"shipped": True, "reason": "x"},
@@ -128,7 +138,10 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # What the state of its run refuses, although nothing is wrong with the body.
-REFUSED = {"POST /api/runs/{id}/resume/": 422}
+REFUSED = {
+    "POST /api/agents/{slug}/calls/": 409,  # of another type
+    "POST /api/runs/{id}/resume/": 422,
+}
 
 
 def test_a_wrong_body_is_refused_by_every_operation(

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from evals_app.engine.agents.external.connected import CallState, OfferedCall
 from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.budget import BudgetAccount
 from evals_app.engine.record.trial import Verdict
@@ -71,6 +72,8 @@ class MemoryGateway:
         self.reports: list[WorkerReport] = []
         self.accounts: list[BudgetAccount] = []
         self.kept: dict[int, InterruptedConversation] = {}
+        self.calls: dict[tuple[int, int], OfferedCall] = {}
+        self.on_call: Callable[[OfferedCall], CallState | None] = lambda _: None
         self.steps: dict[str, Sequence[str]] = {}
 
     async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[ExecutionJob] | None:
@@ -117,6 +120,15 @@ class MemoryGateway:
 
     async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, ReceivedSpans]:
         return {} if self.on_look is None else self.on_look(known)
+
+    async def offer_call(self, call: OfferedCall) -> None:
+        self.calls.setdefault((call.job_id, call.turn), call)
+
+    async def read_calls(
+        self, keys: Sequence[tuple[int, int]]
+    ) -> Mapping[tuple[int, int], CallState]:
+        known = ((key, self.on_call(self.calls[key])) for key in keys)
+        return {key: state for key, state in known if state is not None}
 
     async def read_file(self, sha256: str) -> bytes:
         return self.files[sha256]

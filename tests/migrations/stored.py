@@ -96,6 +96,12 @@ def fill_other_tables() -> None:
         day=WHEN.date(), run=run, person=ann, agent_slug="shop", agent_name="Shop", spent_usd="0.25"
     )
     models.MonthlyCeiling.objects.create(person=ann, max_usd="20")
+    models.Computer.objects.create(
+        pk="c" * 32, agent="laptop", host="example", user=ann, seen_at=WHEN
+    )
+    models.AgentCall.objects.create(
+        execution=execution, turn=1, agent="laptop", session_id="s", request={}, offers=3
+    )
     trace = models.Trace.objects.create(
         trace_id="a" * 32, execution=execution, span_count=1, size_bytes=20
     )

@@ -28,6 +28,7 @@ from evals_app.admin.agents.agent_list import (
 from evals_app.admin.agents.agent_parts import column_of, names_of
 from evals_app.admin.agents.agent_rules import RULE_ROWS, RuleRow, names_for_calls
 from evals_app.admin.agents.agent_tools import TOOL_ROWS, ToolRow
+from evals_app.admin.agents.connected import connection_note
 from evals_app.admin.agents.copies import copy_agent
 from evals_app.admin.agents.developer_links import ASKING, developer_note
 from evals_app.admin.agents.playground import TALKING
@@ -240,7 +241,7 @@ class AgentAdmin(WithViews, Deleting, Duplicating, Editor):
     ordering = ["name"]
     when_empty = (
         "An agent is what you test: a model with a prompt and tools, your own agent behind HTTP, "
-        "Python or a program, or rules that answer without a model."
+        "Python or a program, here or on your computer, or rules that answer without a model."
     )
     prepopulated_fields = {"slug": ["name"]}
     # The script shows a section if the chosen driver uses it, or if it is filled in.
@@ -291,11 +292,12 @@ class AgentAdmin(WithViews, Deleting, Duplicating, Editor):
         ("Prompt", {"fields": ["system_prompt"], "classes": ["only-model", "only-chat"]}),
         ("Python", {"fields": ["callable", "interpreter"], "classes": ["only-python"]}),
         ("Program", {"fields": ["command"], "classes": ["only-command"]}),
+        ("Connected computer", {"fields": ["if_lost"], "classes": ["only-connected"]}),
         (
             "Tool calls",
             {
                 "fields": ["tool_calls_from", "spans_wait_s"],
-                "classes": ["only-http", "only-python", "only-command"],
+                "classes": ["only-http", "only-python", "only-command", "only-connected"],
             },
         ),
         ("Rules", {"fields": ["rules"], "classes": ["only-scripted"]}),
@@ -373,6 +375,7 @@ class AgentAdmin(WithViews, Deleting, Duplicating, Editor):
         context |= names_for_calls()
         if agent is not None:
             context["developer"] = developer_note(agent)
+            context["connection"] = connection_note(agent)
             context["may_ask_developer"] = request.user.has_perm(ASKING)
         if agent is not None and request.user.has_perms(SEEING_RESULTS):
             suites = suites_of(agent)

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from evals_app.engine.agents.external.agent_queue import AgentQueue
 from evals_app.engine.agents.external.command import CommandSession
+from evals_app.engine.agents.external.connected import CallDesk, ConnectedSession
 from evals_app.engine.agents.external.http import HttpSession
 from evals_app.engine.agents.external.python import PythonSession
 from evals_app.engine.agents.headers import secrets_of
@@ -20,6 +21,7 @@ from evals_app.engine.record.world import World
 from evals_app.engine.specs.agent_spec import (
     AgentSpec,
     CommandAgent,
+    ConnectedAgent,
     HttpAgent,
     ModelAgent,
     PythonAgent,
@@ -41,11 +43,13 @@ async def open_session(
     complete: Complete,
     callables: Callables | None = None,
     queue: AgentQueue | None = None,
+    desk: CallDesk | None = None,
 ) -> AsyncIterator[Session]:
     """Begin a conversation with the agent; its resources are closed at the end.
 
     `tools` are the agent's, with variables filled in; `complete` calls model APIs, `callables` runs
-    the operator's code, and an agent over HTTP waits in `queue`.
+    the operator's code, an agent over HTTP waits in `queue`, and `desk` has the calls of connected
+    computers.
 
     Raises:
         ConfigurationError: the agent cannot work as written.
@@ -61,6 +65,8 @@ async def open_session(
             yield PythonSession(agent, setting=setting, callables=callables, processes=processes)
     elif isinstance(agent, CommandAgent):
         yield CommandSession(agent, setting=setting, callables=callables)
+    elif isinstance(agent, ConnectedAgent):
+        yield ConnectedSession(agent, setting=setting, desk=desk)
     else:
         async with open_toolbox(tools, world=world) as toolbox:
             setting.note_tools(toolbox.tools.values())

@@ -69,7 +69,7 @@ def ending(code: int) -> str:
 
 
 class Process(asyncio.SubprocessProtocol):
-    """A process in the project folder; what it writes to standard output waits in `output`.
+    """A process in the project folder, or another one; what it writes to standard output waits in `output`.
 
     `printed` is the end of what it wrote to standard error. Beyond `most_bytes` of output it is
     killed, and `is_too_much`.
@@ -95,6 +95,7 @@ class Process(asyncio.SubprocessProtocol):
         variables: Mapping[str, str | bytes],
         most_bytes: int = 0,
         guard: "Guard | None" = None,
+        folder: Path = ROOT,
     ) -> Self:
         """Start a program.
 
@@ -106,7 +107,7 @@ class Process(asyncio.SubprocessProtocol):
         _, process = await asyncio.get_running_loop().subprocess_exec(
             lambda: cls(most_bytes=most_bytes, guard=guard),
             *words,
-            cwd=ROOT,
+            cwd=folder,
             env=dict(variables),
             start_new_session=True,
         )

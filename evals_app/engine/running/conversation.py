@@ -10,6 +10,7 @@ from typing import Any
 
 from evals_app.engine.agents import Session, Setting, open_session
 from evals_app.engine.agents.external.agent_queue import AgentQueue
+from evals_app.engine.agents.external.connected import CallDesk
 from evals_app.engine.agents.session import Exchange
 from evals_app.engine.agents.tools.variables import Variables
 from evals_app.engine.basics.errors import (
@@ -41,7 +42,8 @@ MAX_TOOL_CHARS = 200  # kept of a tool's description
 class Conversation:
     """One trial of one case; `trial()` returns what has happened so far, at any moment.
 
-    `started_at` is given if we interrupted it and run it again: prompts stay the same.
+    `started_at` and `session_id` are given if we interrupted it and run it again: prompts and what
+    an external agent calls the conversation stay the same.
     `spend` is called with what an external agent reports that a turn has cost.
     """
 
@@ -53,9 +55,11 @@ class Conversation:
     complete: Complete
     callables: Callables | None = None
     queue: AgentQueue | None = None
+    desk: CallDesk | None = None
     read_file: ReadFile = no_file
     spend: Callable[[Decimal], None] = lambda _: None
     started_at: str = ""
+    session_id: str = ""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _known_tools: tuple[KnownTool, ...] = ()
     _turns: list[TurnRecord] = field(default_factory=list)
@@ -75,7 +79,7 @@ class Conversation:
         variables = Variables(**self._given)
         self._tools = [variables.tool(tool) for tool in agent.given_tools]
         self._warnings = prompt.warnings("The prompt") + variables.warnings("A tool")
-        self._session_id = secrets.token_hex(16)
+        self._session_id = self.session_id or secrets.token_hex(16)
         self._history = tuple(
             Message(message.role, plain(message.content)) for message in case.history
         )
@@ -106,6 +110,7 @@ class Conversation:
             complete=self.complete,
             callables=self.callables,
             queue=self.queue,
+            desk=self.desk,
         )
         try:
             async with opened as session:

@@ -26,6 +26,7 @@ from evals_app.engine.record.grade import GradedAssertion, GradeStatus
 from evals_app.engine.record.trial import Cause, Failure, Trial
 from evals_app.engine.record.world import World
 from evals_app.engine.running.aid_making import AidMaker, SharedAids
+from evals_app.engine.running.call_desk import CallDesks
 from evals_app.engine.running.conversation import Conversation, variables_of
 from evals_app.engine.running.feeding import Feeder
 from evals_app.engine.running.gathering import Gatherer
@@ -164,6 +165,7 @@ class _SlotPool:
             AgentQueue(plan.agent.rate_group, book=gateway.book) if plan.agent.rate_group else None
         )
         self._gatherer = Gatherer(gateway)
+        self._desks = CallDesks(gateway)
         self._signal = Signal.GO
         self._feeder = Feeder(gateway, slots)
         self._recorder = Recorder(self._record)
@@ -287,10 +289,12 @@ class _SlotPool:
             complete=execution.calls,
             callables=self._callables,
             queue=self._queue,
+            desk=self._desks.of(job.id),
             read_file=self._gateway.read_file,
             # Unknown until it was spent.
             spend=partial(self._budget.charge, Decimal(0), use=_BY_OUTSIDE_AGENT),
             started_at=job.begun.started_at if job.begun else "",
+            session_id=job.begun.session_id if job.begun else "",
         )
         wait_s = self._plan.agent.spans_waited_s
         if wait_s is None:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Protocol
 
+from evals_app.engine.agents.external.connected import CallState, OfferedCall
 from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.answer_cache import AnswerCache
@@ -30,10 +31,11 @@ from evals_app.engine.verdicts.similarity import SimilaritySpec
 
 @dataclass(frozen=True, slots=True)
 class InterruptedConversation:
-    """A conversation that we interrupted: when it began, and its paid calls."""
+    """A conversation that was interrupted: when it began, its paid calls, and its session."""
 
     started_at: str
     calls: Sequence[PaidCall]
+    session_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,14 @@ class RunGateway(Protocol):
 
     async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, ReceivedSpans]:
         """Return what has arrived of these traces, if there are more spans than known."""
+
+    async def offer_call(self, call: OfferedCall) -> None:
+        """Store a message for a connected computer, unless it is stored already."""
+
+    async def read_calls(
+        self, keys: Sequence[tuple[int, int]]
+    ) -> Mapping[tuple[int, int], CallState]:
+        """Return the state of calls by job and turn."""
 
     async def read_file(self, sha256: str) -> bytes:
         """Return the content of a file that a case shows to its agent.

@@ -55,13 +55,14 @@ from evals_app.engine.specs.wire_spec import (
 )
 from fixtures_app.ground.spec_errors import error_at, taken_apart
 
-Driver = Literal["model", "http", "python", "command", "scripted"]
+Driver = Literal["model", "http", "python", "command", "connected", "scripted"]
 Protocol = Literal["json", "openai-chat"]
 CallSource = Literal["reply", "spans"]
 
 MAX_LANE_CHARS = 100
 # The only rule of an agent whose developer has still to say how it is reached.
 NOT_CONNECTED = "This agent is not connected yet: its developer has not answered."
+MAX_OFFERS = 3  # of one message to computers: each may be lost
 SPANS_WAIT_S = 15.0  # most exporters send every 5 s
 
 
@@ -168,7 +169,8 @@ class AgentSpec(Spec):
 
     # It reads agents of any driver. Each driver is a class below, with the keys that it uses.
     label: ClassVar[str]
-    needed: ClassVar[tuple[str, str]]  # the key without which it cannot work, and what that is
+    # The key without which it cannot work, and what that is.
+    needed: ClassVar[tuple[str, str] | None]
     protocols: ClassVar[Mapping[str, Protocol]] = {}  # without which keys have no effect
 
     agent: Name = Field(title="Name", description="Prompts can use it as {{agentName}}.")
@@ -178,7 +180,7 @@ class AgentSpec(Spec):
         default="model",
         title="Type",
         description="How it answers: by a model with tools, over HTTP, by a Python callable, by a"
-        " program, or by rules.",
+        " program, by a program on someone's computer, or by rules.",
     )
 
     @classmethod
@@ -266,8 +268,8 @@ class AgentSpec(Spec):
     def _misfits(cls, written: Mapping[str, object]) -> Iterator[InitErrorDetails]:
         """Yield errors for the key that the driver needs, and for keys that it does not use."""
         driver = written.get("driver", "model")
-        key, example = cls.needed
-        if not written.get(key):
+        if cls.needed is not None and not written.get(cls.needed[0]):
+            key, example = cls.needed
             message = f"An agent with driver {driver} needs {example}."
             yield error_at("needed_key", message, (key,), written.get(key))
         for key, drivers in misplaced_keys(written).items():
@@ -342,7 +344,7 @@ class OutsideAgent(AgentSpec):
     tool_calls_from: CallSource = Field(
         default="reply",
         title="Tool calls from",
-        description="For drivers http, python and command. reply: from its replies."
+        description="For drivers http, python, command and connected. reply: from its replies."
         " spans: from OpenTelemetry spans that it sends, for turns whose reply has no tool_calls.",
     )
     spans_wait_s: float | None = Field(
@@ -528,6 +530,25 @@ class CommandAgent(OutsideAgent):
     )
 
 
+class ConnectedAgent(OutsideAgent):
+    """A program on a computer that connects to the site."""
+
+    label = "A program on someone's computer"
+    needed = None
+
+    driver: Literal["connected"]
+    if_lost: Literal["again", "fail"] = Field(
+        default="again",
+        title="If a computer is lost",
+        description="For driver connected: what happens to a message whose computer was lost before it"
+        f" answered. again: it is sent again, at most {MAX_OFFERS} times in all. fail: the conversation"
+        " is errored, for agents that must not do the same twice.",
+        json_schema_extra={
+            "words": {"again": "Send its message again", "fail": "End the conversation (errored)"}
+        },
+    )
+
+
 class ScriptedAgent(InsideAgent):
     """Rules that answer without a model."""
 
@@ -593,6 +614,7 @@ DRIVERS: Mapping[str, type[AgentSpec]] = {
     "http": HttpAgent,
     "python": PythonAgent,
     "command": CommandAgent,
+    "connected": ConnectedAgent,
     "scripted": ScriptedAgent,
 }
 RECORDED = "recorded"

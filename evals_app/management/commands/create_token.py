@@ -34,7 +34,7 @@ class Command(BaseCommand):
             "--scope",
             choices=ApiToken.Scope.values,
             default=ApiToken.Scope.READ.value,
-            help="spans: only send spans of agents; read; run: also start and stop runs, and send"
+            help="spans: only send spans of agents; connect: only connect a computer to an agent; read; run: also start and stop runs, and send"
             " spans; author: also write. Default: read.",
         )
         parser.add_argument(

@@ -15,6 +15,7 @@ class ApiToken(models.Model):
 
     class Scope(models.TextChoices):
         SPANS = "spans", "Send spans"
+        CONNECT = "connect", "Connect a computer to an agent"
         READ = "read", "Read"
         RUN = "run", "Read and run"
         AUTHOR = "author", "Read, run and write"

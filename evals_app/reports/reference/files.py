@@ -124,7 +124,7 @@ def _section(spec: type[BaseModel]) -> list[str]:
 def _needed_by(_: type[BaseModel], field: FieldInfo) -> str | None:
     """Return which driver needs a key of agents."""
     for driver, spec in DRIVERS.items():
-        if field is spec.model_fields[spec.needed[0]]:
+        if spec.needed is not None and field is spec.model_fields[spec.needed[0]]:
             return f"required for driver {driver}"
     return None
 

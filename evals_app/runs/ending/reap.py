@@ -15,6 +15,7 @@ from evals_app.models import Execution, Lease, Run, Settlement, Tally, Worker
 from evals_app.runs.ending.cancel import cancel_queued
 from evals_app.runs.ending.finish import close_if_over
 from evals_app.runs.ground import events
+from evals_app.runs.ground.connections import forget_connections
 from evals_app.runs.ground.patience import others_go_on
 from evals_app.runs.ground.workers import is_process
 from evals_app.runs.money.budget import leave_unsettled
@@ -57,6 +58,7 @@ def reap() -> int:
     died = [row.pk for row in Worker.objects.filter(host=here) if not is_process(row.pid)]
     Worker.objects.filter(Q(pk__in=died) | Q(seen_at__lt=Now() - FORGET_WORKERS)).delete()
     remove_abandoned()
+    forget_connections()
     call_workers()
     Failure.objects.filter(stopped__lt=Now() - KEEP_FAILURES).delete()
     return reaped

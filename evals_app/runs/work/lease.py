@@ -9,7 +9,7 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple
 
 from django.conf import settings
@@ -22,6 +22,7 @@ from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.formats.snapshots.run_snapshot import read_case
 from evals_app.models import Execution, Lease, PaidCalls, Run, SnapshotCase, Tally
 from evals_app.runs.ground import events
+from evals_app.runs.ground.connections import sessions_of
 from evals_app.runs.ground.patience import patiently
 from evals_app.runs.ground.workers import processes, slots_for, workers_for
 from evals_app.runs.money.budget import leave_unsettled
@@ -93,6 +94,9 @@ class HeldLease:
         self.counts["claimed"] += len(chosen)
         paid = PaidCalls.objects.filter(execution__in=ids).values_list("pk", "calls")
         begun = {pk: InterruptedConversation(**calls) for pk, calls in paid}
+        for pk, session_id in sessions_of(ids).items():
+            before = begun.get(pk, InterruptedConversation("", ()))
+            begun[pk] = replace(before, session_id=session_id)
         cases = cases_of(self.run_id, {row.position for row in chosen})
         stored = stored_conversations(self.run, ids)
         return [

@@ -21,6 +21,7 @@ from evals_app.engine.running.run_gateway import Outcome
 from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.models import Execution, GradeResult, Lease, PaidCalls, Run, Transcript, Yardstick
 from evals_app.runs.ground import events
+from evals_app.runs.ground.connections import forget_calls
 from evals_app.runs.ground.patience import AWAY
 from evals_app.runs.ground.tallies import count_outcomes
 from evals_app.runs.judges.judge_tallies import count_grades
@@ -114,6 +115,8 @@ def write_outcomes(
         ]
     )
     GradeResult.objects.bulk_create(_grade_rows(outcomes))
+    if asked := [o.job.id for o in outcomes if o.trial.is_outside]:
+        forget_calls(asked)
     if resumed := [o.job.id for o in outcomes if o.job.begun]:
         PaidCalls.objects.filter(execution__in=resumed).delete()
     moved = Counter(o.decision.verdict.value if o.decision else "cancelled" for o in outcomes)

@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.utils.crypto import salted_hmac
 
+from evals_app.engine.agents.external.connected import CallState, OfferedCall
 from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.answer_cache import AnswerCache, secret_in
 from evals_app.engine.llm.budget import BudgetAccount
@@ -28,6 +29,7 @@ from evals_app.engine.running.spans import ReceivedSpans
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
 from evals_app.models import Attachment, EvaluationSteps, Run
 from evals_app.reports.renderers.otlp import SpanSource
+from evals_app.runs.ground.connections import offer_call, read_calls
 from evals_app.runs.ground.patience import patiently
 from evals_app.runs.ground.traces import open_trace, read_spans
 from evals_app.runs.money.budget import settle_and_reserve
@@ -143,6 +145,14 @@ class DatabaseGateway:
 
     async def read_spans(self, known: Mapping[str, int]) -> Mapping[str, ReceivedSpans]:
         return await self._retrying(read_spans, {})(known)
+
+    async def offer_call(self, call: OfferedCall) -> None:
+        await self._retrying(offer_call, None)(call)
+
+    async def read_calls(
+        self, keys: Sequence[tuple[int, int]]
+    ) -> Mapping[tuple[int, int], CallState]:
+        return await self._retrying(read_calls, {})(keys)
 
     async def read_file(self, sha256: str) -> bytes:
         return await self._retrying(_read_content, b"")(sha256)

@@ -12,6 +12,7 @@ from django.db.models import Count, Q, QuerySet
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.deciding import is_certain
 from evals_app.models import Execution, PaidCalls, Run
+from evals_app.runs.ground.connections import forget_calls
 
 _ENDED = {verdict.value: Count("pk", filter=Q(verdict=verdict)) for verdict in Verdict}
 
@@ -38,6 +39,7 @@ def skip_decided(
     ids = list(locked.order_by("pk").values_list("pk", flat=True))
     if ids:
         PaidCalls.objects.filter(execution__in=ids).delete()
+        forget_calls(ids)
         Execution.objects.filter(pk__in=ids).update(
             status=Execution.Status.SKIPPED, lease_token=None, started_at=None
         )

@@ -45,19 +45,20 @@ class CommandSession:
             try:
                 ran = await self._callables.run(
                     [program_path(program) or program, *arguments],
-                    message=_bytes(exchange.user),
-                    variables=_variables(request, self._outside.traceparent(exchange)),
+                    message=as_bytes(exchange.user),
+                    variables=program_variables(request, self._outside.traceparent(exchange)),
                     most_bytes=MAX_REPLY_BYTES,
                 )
             except CodeError as exc:
                 raise ConfigurationError(str(exc)) from exc
-            if problem := _failure(program, ran):
+            if problem := program_failure(program, ran):
                 raise AgentError(problem)
             reply = parse_reply(ran.output.decode("utf-8-sig", "replace"))
         self._outside.note(exchange, reply)
 
 
-def _failure(program: str, ran: ProgramResult) -> str | None:
+def program_failure(program: str, ran: ProgramResult) -> str | None:
+    """Explain why a program gave no reply; None if it did."""
     if ran.is_too_much:
         return f"{program} wrote more than {MAX_REPLY_BYTES:,} bytes, the maximum."
     if ran.has_succeeded:
@@ -66,8 +67,13 @@ def _failure(program: str, ran: ProgramResult) -> str | None:
     return f"{program} ended with {ran.ending}{f': {wrote}' if wrote else '.'}"
 
 
-def _variables(request: Mapping[str, Any], traceparent: str) -> dict[str, bytes]:
-    history = _bytes(json.dumps(request["history"], ensure_ascii=False))
+def program_variables(request: Mapping[str, Any], traceparent: str) -> dict[str, bytes]:
+    """Return the environment variables that tell a program about the conversation.
+
+    Raises:
+        ConfigurationError: the conversation is too long for a variable.
+    """
+    history = as_bytes(json.dumps(request["history"], ensure_ascii=False))
     if len(history) > _MAX_VARIABLE_BYTES:
         raise ConfigurationError(
             f"The conversation so far has {len(history):,} bytes as JSON; AGENTURA_HISTORY can hold"
@@ -75,16 +81,17 @@ def _variables(request: Mapping[str, Any], traceparent: str) -> dict[str, bytes]
         )
     return {
         "AGENTURA_HISTORY": history,
-        "EVALWELL_SESSION_ID": _bytes(request["session_id"]),
-        "EVALWELL_CASE": _bytes(request["case"]),
-        "EVALWELL_TRIAL": _bytes(str(request["trial"])),
-        "EVALWELL_CLOCK": _bytes(request["clock"] or ""),
-        "EVALWELL_CHANNEL": _bytes(request["channel"] or ""),
-        "EVALWELL_CONTEXT_PARAMS": _bytes(json.dumps(request["context_params"])),
-        "TRACEPARENT": _bytes(traceparent),
+        "EVALWELL_SESSION_ID": as_bytes(request["session_id"]),
+        "EVALWELL_CASE": as_bytes(request["case"]),
+        "EVALWELL_TRIAL": as_bytes(str(request["trial"])),
+        "EVALWELL_CLOCK": as_bytes(request["clock"] or ""),
+        "EVALWELL_CHANNEL": as_bytes(request["channel"] or ""),
+        "EVALWELL_CONTEXT_PARAMS": as_bytes(json.dumps(request["context_params"])),
+        "TRACEPARENT": as_bytes(traceparent),
     }
 
 
-def _bytes(text: str) -> bytes:
+def as_bytes(text: str) -> bytes:
+    """Return a text as programs read it."""
     # Half of a surrogate pair cannot be encoded.
     return text.encode(errors="replace")

@@ -2,7 +2,7 @@
    tools that the page has where a rule calls one and tick it, and insert placeholders. Rows themselves: fixtures_app/rows.js */
 (() => {
   "use strict";
-  const KINDS = ["model", "http", "json", "chat", "python", "command", "scripted"];
+  const KINDS = ["model", "http", "json", "chat", "python", "command", "connected", "scripted"];
 
   function hasContent(part) {
     const inputs = [...part.querySelectorAll("input:not([type=hidden]), textarea")];

@@ -1,0 +1,25 @@
+"""What the page of an agent says about the computers that answer for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from evals_app.models import Agent, Computer
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionNote:
+    """The computers that are connected now, and the command that connects one."""
+
+    computers: Sequence[Computer]
+    command: str
+
+
+def connection_note(agent: Agent) -> ConnectionNote | None:
+    """Return what to say; None for an agent of another type."""
+    if agent.driver != "connected":
+        return None
+    computers = list(Computer.objects.of_agent(agent.slug).select_related("user"))
+    command = f"evalwell connect {agent.slug} --site {settings.SITE} -- python my_agent.py"
+    return ConnectionNote(computers, command)
