@@ -443,16 +443,7 @@ def _run_columns(
     }
     if plan.is_open:
         return columns
-    facts = [
-        Fact(
-            row["case"],
-            Verdict(row["verdict"]) if row["verdict"] else None,
-            row["score"],
-            tuple(row["turn_ms"]),
-        )
-        for row in rows
-    ]
-    summary = summarise_run(facts, suite=spec, keep=keep)
+    summary = summarise_run(map(_fact, rows), suite=spec, keep=keep)
     is_cancelled = plan.ending == Run.StopReason.CANCELLED
     return columns | {
         "status": Run.Status.CANCELLED if is_cancelled else Run.Status.FINISHED,
@@ -466,6 +457,11 @@ def _run_columns(
         "agent_cost_usd": sum(row["agent_cost_usd"] or 0 for row in rows),
         "finished_at": max(row["finished_at"] or plan.at for row in rows),
     }
+
+
+def _fact(row: Row) -> Fact:
+    verdict = Verdict(row["verdict"]) if row["verdict"] else None
+    return Fact(row["case"], verdict, row["score"], tuple(row["turn_ms"]))
 
 
 def _grades(execution: Row, yardstick: int) -> Iterator[Row]:
