@@ -315,17 +315,6 @@ def test_unknown_columns_are_ignored_or_mapped_as_options_say(folder: Path) -> N
     assert Suite.objects.get(slug="exam").cases.get().turns.get().user == "Hi"
 
 
-def test_of_two_keys_for_an_answer_one_is_ignored_by_an_option(folder: Path) -> None:
-    run("evals")
-    (folder / "exam.jsonl").write_text('{"question": "Hi", "expected": "a", "answer": "b"}\n')
-    rows = ("evals/exam.jsonl", "--agent", "shop")
-
-    assert "Keep one" in refused(*rows)[1]
-
-    run(*rows, "--ignore-column", "expected")
-    assert Suite.objects.get(slug="exam").cases.get().turns.get().expected == "b"
-
-
 # Suites that vanished
 
 

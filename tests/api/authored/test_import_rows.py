@@ -6,7 +6,7 @@ import pytest
 
 from evals_app.models import Suite
 from tests.api.clients import make_client
-from tests.library.echoed_rows import ECHO, FILES, LONG, Echoed, checks_of
+from tests.library.echoed_rows import ECHO, FILES, Echoed, checks_of
 from tests.runs.suites import finished
 
 pytestmark = pytest.mark.django_db
@@ -44,13 +44,3 @@ def test_files_mean_what_their_author_meant(file: Echoed) -> None:
         return
     executions = finished(suite).executions.order_by("position")
     assert tuple(item.verdict for item in executions) == file.verdicts
-
-
-def test_files_whose_long_names_differ_late_are_two_suites() -> None:
-    client = make_client()
-    client.generic("POST", "/api/import/?path=echo.agent.yaml", ECHO, "application/yaml")
-    for name in LONG:
-        files = [{"path": f"{name}.csv", "content": "question,expected\na,b\n"}]
-        client.post("/api/import/?agent=echo", {"files": files}, format="json")
-
-    assert Suite.objects.count() == 2
