@@ -100,7 +100,7 @@ MIDDLEWARE = [
     "evalsite.middleware.TimeZoneOfReader",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "evalsite.sign_in.BrowserCookie",
+    "evalsite.sign_in.limits.BrowserCookie",
     "axes.middleware.AxesMiddleware",  # must be the last for axes
 ]
 ROOT_URLCONF = "evalsite.urls"
@@ -129,10 +129,10 @@ LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "/admin/"
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",  # the first: it refuses before a password is hashed
-    "evalsite.sign_in.WithProfiles",
+    "evalsite.sign_in.page.WithProfiles",
 ]
-# How often signing in may fail; the limits are in evalsite/sign_in.py.
-AXES_HANDLER = "evalsite.sign_in.SignInLimits"
+# How often signing in may fail; the limits are in evalsite/sign_in/limits.py.
+AXES_HANDLER = "evalsite.sign_in.limits.SignInLimits"
 AXES_FAILURE_LIMIT = 1  # see the handler
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], "ip_address", "username"]
 AXES_COOLOFF_TIME = timedelta(minutes=15)
@@ -141,8 +141,8 @@ AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = (
 )
 AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "evals_app.requests.throttles.address_of"
-AXES_CLIENT_STR_CALLABLE = "evalsite.sign_in.loggable_name"
-AXES_LOCKOUT_CALLABLE = "evalsite.sign_in.refuse_sign_in"
+AXES_CLIENT_STR_CALLABLE = "evalsite.sign_in.limits.loggable_name"
+AXES_LOCKOUT_CALLABLE = "evalsite.sign_in.limits.refuse_sign_in"
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 AUTH_PASSWORD_VALIDATORS = [

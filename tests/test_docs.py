@@ -44,7 +44,7 @@ from evals_app.reports.answers.run_answers import (
     RunDetails,
 )
 from evals_app.reports.renderers.notices import Names, Notice, notice_json
-from evalsite.sign_in import KNOWN_BROWSER
+from evalsite.sign_in.limits import KNOWN_BROWSER
 from fixtures_app.editing.drafts import SAVED
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.permitting import permitting

@@ -15,15 +15,9 @@ from urllib.parse import quote
 from axes.handlers.database import AxesDatabaseHandler
 from axes.models import AccessLog
 from django.conf import settings
-from django.contrib.auth.backends import ModelBackend
-from django.contrib.auth.models import User
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from unfold.forms import AuthenticationForm
-
-from evals_app.requests.throttles import in_minutes
 
 # Failures within settings.AXES_COOLOFF_TIME.
 OF_A_NAME_AT_AN_ADDRESS = 5
@@ -136,38 +130,14 @@ def loggable_name(name: str | None, address: str | None, *_: object) -> str:
     return f"{name!r} from {address}"
 
 
-def _wait_s(request: object) -> float | None:
+def wait_s(request: object) -> float | None:
+    """Return how long signing in is refused; None if it is not."""
     end: datetime | None = getattr(request, "sign_in_again_at", None)
     return None if end is None else max(1.0, (end - timezone.now()).total_seconds())
-
-
-class WithProfiles(ModelBackend):
-    """Django's backend, which reads people with their time zones in one query."""
-
-    def get_user(self, user_id: int) -> User | None:
-        person = User.objects.select_related("profile").filter(pk=user_id).first()
-        return person if person and self.user_can_authenticate(person) else None
-
-
-class SignInForm(AuthenticationForm):
-    """Unfold's form, with the time to try again; it shows more only with the right password."""
-
-    def confirm_login_allowed(self, user: Any) -> None:
-        if not user.is_staff:
-            message = "Your account cannot open this site yet. Ask an administrator."
-            raise ValidationError(message, code="not_yet")
-        super().confirm_login_allowed(user)
-
-    def get_invalid_login_error(self) -> ValidationError:
-        wait_s = _wait_s(self.request)
-        if wait_s is None:
-            return super().get_invalid_login_error()
-        message = f"Too many failed attempts to sign in. Try again {in_minutes(wait_s)}."
-        return ValidationError(message, code="too_often")
 
 
 def refuse_sign_in(request: HttpRequest, page: HttpResponse, _credentials: object) -> HttpResponse:
     """Answer with the form and the reason, and with a status that programs understand."""
     page.status_code = 429
-    page.headers["Retry-After"] = str(math.ceil(_wait_s(request) or 1))
+    page.headers["Retry-After"] = str(math.ceil(wait_s(request) or 1))
     return page

@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from evalsite import sign_in
+from evalsite.sign_in import limits
 
 pytestmark = pytest.mark.django_db
 
@@ -53,7 +53,7 @@ def let_pass(**time: float) -> None:
 
 
 def test_guessing_at_a_name_is_refused_even_with_the_right_password() -> None:
-    fail(sign_in.OF_A_NAME_AT_AN_ADDRESS - 1, "ann")
+    fail(limits.OF_A_NAME_AT_AN_ADDRESS - 1, "ann")
     last = attempt("ann")
     right = attempt("ann", PASSWORD)
 
@@ -65,10 +65,10 @@ def test_guessing_at_a_name_is_refused_even_with_the_right_password() -> None:
 
 
 def test_a_few_mistakes_are_forgiven() -> None:
-    fail(sign_in.OF_A_NAME_AT_AN_ADDRESS - 1, "ann")
+    fail(limits.OF_A_NAME_AT_AN_ADDRESS - 1, "ann")
 
     assert is_in(attempt("ann", PASSWORD))
-    fail(sign_in.OF_A_NAME_AT_AN_ADDRESS - 1, "ann")
+    fail(limits.OF_A_NAME_AT_AN_ADDRESS - 1, "ann")
     assert is_in(attempt("ann", PASSWORD))
 
 
@@ -82,14 +82,14 @@ def test_who_may_not_open_the_site_yet_learns_so_with_the_right_password_alone()
 
 
 def test_nobody_else_is_refused_because_of_one_name() -> None:
-    fail(sign_in.OF_A_NAME_AT_AN_ADDRESS, "ann")
+    fail(limits.OF_A_NAME_AT_AN_ADDRESS, "ann")
 
     assert is_in(attempt("ben", PASSWORD))
     assert is_in(attempt("ann", PASSWORD, address="192.0.2.2"))
 
 
 def test_a_refused_attempt_hashes_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    fail(sign_in.OF_A_NAME_AT_AN_ADDRESS, "ann")
+    fail(limits.OF_A_NAME_AT_AN_ADDRESS, "ann")
     hashed: list[str] = []
     monkeypatch.setattr(User, "check_password", lambda self, _: hashed.append(self.username))
 
@@ -98,7 +98,7 @@ def test_a_refused_attempt_hashes_no_password(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_attempts_while_refused_make_it_no_longer() -> None:
-    fail(sign_in.OF_A_NAME_AT_AN_ADDRESS, "ann")
+    fail(limits.OF_A_NAME_AT_AN_ADDRESS, "ann")
     let_pass(minutes=10)
     fail(10, "ann")
 
@@ -110,13 +110,13 @@ def test_attempts_while_refused_make_it_no_longer() -> None:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the limits: that many attempts would take seconds."""
-    monkeypatch.setattr(sign_in, "AT_AN_ADDRESS", 7)
-    monkeypatch.setattr(sign_in, "OF_A_NAME", 8)
+    monkeypatch.setattr(limits, "AT_AN_ADDRESS", 7)
+    monkeypatch.setattr(limits, "OF_A_NAME", 8)
 
 
 @pytest.mark.usefixtures("few")
 def test_an_address_that_tries_many_names_is_refused() -> None:
-    for number in range(sign_in.AT_AN_ADDRESS):
+    for number in range(limits.AT_AN_ADDRESS):
         attempt(f"guess{number}", HTTP_USER_AGENT=f"browser {number}")
 
     assert attempt("ann", PASSWORD).status_code == 429
@@ -124,7 +124,7 @@ def test_an_address_that_tries_many_names_is_refused() -> None:
 
 
 def test_an_account_of_ones_own_does_not_let_one_guess_for_ever() -> None:
-    fail(sign_in.OF_A_NAME_AT_AN_ADDRESS - 1, "ann")
+    fail(limits.OF_A_NAME_AT_AN_ADDRESS - 1, "ann")
     assert is_in(attempt("ben", PASSWORD))
 
     assert attempt("ann").status_code == 429
@@ -134,7 +134,7 @@ def test_an_account_of_ones_own_does_not_let_one_guess_for_ever() -> None:
 def test_a_name_that_many_addresses_try_is_refused_but_not_where_its_owner_signs_in() -> None:
     home = "198.51.100.7"
     assert is_in(attempt("ann", PASSWORD, address=home))
-    for number in range(sign_in.OF_A_NAME):
+    for number in range(limits.OF_A_NAME):
         attempt("ann", address=f"192.0.2.{number + 1}")
 
     assert attempt("ann", PASSWORD, address="203.0.113.5").status_code == 429
@@ -145,7 +145,7 @@ def test_a_name_that_many_addresses_try_is_refused_but_not_where_its_owner_signs
 @pytest.mark.usefixtures("few")
 def test_people_who_signed_in_at_an_address_are_not_refused_for_what_others_fail_there() -> None:
     assert is_in(attempt("ann", PASSWORD))
-    for number in range(sign_in.AT_AN_ADDRESS):
+    for number in range(limits.AT_AN_ADDRESS):
         attempt(f"guess{number}")
 
     assert is_in(attempt("ann", PASSWORD))
@@ -157,7 +157,7 @@ def test_no_one_can_lock_a_browser_out_that_its_owner_signed_in_with() -> None:
     known: dict[str, Any] = {"client": browser, "address": "192.0.2.1"}
     assert is_in(attempt("ann", PASSWORD, **known))
     browser.post("/admin/logout/")
-    fail(2 * sign_in.OF_A_NAME_AT_AN_ADDRESS, "ann")
+    fail(2 * limits.OF_A_NAME_AT_AN_ADDRESS, "ann")
 
     assert attempt("ann", PASSWORD).status_code == 429  # another browser at this address
     assert is_in(attempt("ann", PASSWORD, **known))
@@ -174,17 +174,17 @@ def test_a_browser_is_known_by_any_name(name: str) -> None:
     first = attempt(name, PASSWORD, client=browser)
     for cookie in first.cookies.values():
         cookie.output(header="").encode("latin-1")
-    fail(sign_in.OF_A_NAME_AT_AN_ADDRESS, name)
+    fail(limits.OF_A_NAME_AT_AN_ADDRESS, name)
 
     assert is_in(first)
     assert is_in(attempt(name, PASSWORD, client=browser))
 
 
 def test_guessing_in_a_known_browser_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sign_in, "IN_A_KNOWN_BROWSER", 8)
+    monkeypatch.setattr(limits, "IN_A_KNOWN_BROWSER", 8)
     browser = Client()
     attempt("ann", PASSWORD, client=browser)
-    for _ in range(sign_in.IN_A_KNOWN_BROWSER):
+    for _ in range(limits.IN_A_KNOWN_BROWSER):
         attempt("ann", client=browser)
 
     assert attempt("ann", PASSWORD, client=browser).status_code == 429
@@ -193,14 +193,14 @@ def test_guessing_in_a_known_browser_ends_too(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("value", ["ann", "ann:1:x", ""])
 def test_a_cookie_that_was_made_up_makes_no_browser_known(value: str) -> None:
     browser = Client()
-    browser.cookies[sign_in.KNOWN_BROWSER] = value
-    fail(sign_in.OF_A_NAME_AT_AN_ADDRESS, "ann")
+    browser.cookies[limits.KNOWN_BROWSER] = value
+    fail(limits.OF_A_NAME_AT_AN_ADDRESS, "ann")
 
     assert attempt("ann", PASSWORD, client=browser).status_code == 429
 
 
 def test_an_ipv6_network_counts_as_one_address() -> None:
-    for number in range(sign_in.OF_A_NAME_AT_AN_ADDRESS):
+    for number in range(limits.OF_A_NAME_AT_AN_ADDRESS):
         attempt("ann", address=f"2001:db8:0:1::{number + 1}")
 
     assert attempt("ann", PASSWORD, address="2001:db8:0:1:ffff::1").status_code == 429
@@ -208,7 +208,7 @@ def test_an_ipv6_network_counts_as_one_address() -> None:
 
 
 def test_a_header_of_the_client_makes_no_new_address() -> None:
-    for number in range(sign_in.OF_A_NAME_AT_AN_ADDRESS):
+    for number in range(limits.OF_A_NAME_AT_AN_ADDRESS):
         attempt("ann", HTTP_X_FORWARDED_FOR=f"203.0.113.{number}")
 
     assert attempt("ann", PASSWORD, HTTP_X_FORWARDED_FOR="203.0.113.99").status_code == 429
@@ -217,7 +217,7 @@ def test_a_header_of_the_client_makes_no_new_address() -> None:
 def test_behind_a_proxy_only_what_the_proxy_wrote_counts(settings: Any) -> None:
     settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "NUM_PROXIES": 1}
     proxy = "10.0.0.1"
-    for number in range(sign_in.OF_A_NAME_AT_AN_ADDRESS):
+    for number in range(limits.OF_A_NAME_AT_AN_ADDRESS):
         forwarded = f"203.0.113.{number}, 192.0.2.1"
         attempt("ann", address=proxy, HTTP_X_FORWARDED_FOR=forwarded)
 
@@ -228,7 +228,7 @@ def test_behind_a_proxy_only_what_the_proxy_wrote_counts(settings: Any) -> None:
 
 @pytest.mark.parametrize("address", ["", "unix:", "not an address"])
 def test_an_address_that_cannot_be_read_is_counted_too(address: str) -> None:
-    fail(sign_in.OF_A_NAME_AT_AN_ADDRESS, "ann", address=address)
+    fail(limits.OF_A_NAME_AT_AN_ADDRESS, "ann", address=address)
 
     assert attempt("ann", PASSWORD, address=address).status_code == 429
 
@@ -246,7 +246,7 @@ def test_failures_are_logged_on_one_line_and_without_the_password(
 
 
 def test_the_operator_lets_somebody_in_again() -> None:
-    fail(sign_in.OF_A_NAME_AT_AN_ADDRESS, "ann")
+    fail(limits.OF_A_NAME_AT_AN_ADDRESS, "ann")
 
     call_command("axes_reset_username", "ann", verbosity=0)
 
