@@ -22,6 +22,8 @@ from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A
 from evals_app.engine.basics.permits import is_ours, permits
 from evals_app.engine.graders.measures.wordnet import WordNet
 from evals_app.engine.network.provider_kinds import KINDS
+from evals_app.models.people.roles import BUILT_IN
+from fixtures_app.ground.words import nearest
 
 # What our commands check before they start. All checks would load the pages, which takes a second.
 FOR_COMMANDS = ["runs", "keys", "environment"]
@@ -158,6 +160,32 @@ def trusted_proxies(app_configs: object, **_: object) -> Iterable[CheckMessage]:
             "X-Forwarded-For where a request came from.",
             id="evals_app.W003",
         )
+
+
+@register("security")
+def ways_to_sign_in(app_configs: object, **_: object) -> Iterable[CheckMessage]:  # noqa: ARG001
+    """Refuse a site that no one can sign in to, and warn of roles that groups cannot give."""
+    is_open_from_outside = settings.IDENTITY_PROVIDER or settings.PROXY_SIGN_IN
+    if not (settings.PASSWORDS or is_open_from_outside):
+        yield Error(
+            "EVALWELL_PASSWORDS is off, and there is no other way to sign in.",
+            hint="Set EVALWELL_OIDC_ISSUER or EVALWELL_PROXY_USER_HEADER: docs/sign-in.md.",
+            id="evals_app.E007",
+        )
+    if settings.GROUP_ROLES and not is_open_from_outside:
+        yield Warning(
+            "EVALWELL_GROUP_ROLES has no effect: no one says which groups people are in.",
+            hint="Set EVALWELL_OIDC_ISSUER or EVALWELL_PROXY_USER_HEADER: docs/sign-in.md.",
+            id="evals_app.W007",
+        )
+    for role in sorted({role for roles in settings.GROUP_ROLES.values() for role in roles}):
+        meant = nearest(role, list(BUILT_IN))
+        if role not in BUILT_IN and meant:
+            yield Warning(
+                f"EVALWELL_GROUP_ROLES gives the role {role!r}, which no new site has.",
+                hint=f"Did you mean {meant}? Otherwise add the role under Roles.",
+                id="evals_app.W008",
+            )
 
 
 @register("environment")

@@ -31,7 +31,6 @@ UNFOLD: dict[str, object] = {
     "SITE_ICON": _mark,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _mark}],
     "COLORS": {"primary": _ACCENT},
-    "LOGIN": {"form": "evalsite.sign_in.page.SignInForm"},
     "DASHBOARD_CALLBACK": "evalsite.dashboard.dashboard",
     "ACCOUNT": {"navigation": [{"title": "Your profile", "link": reverse_lazy("profile")}]},
     "SIDEBAR": {"navigation": "evals_app.admin.site.navigation.navigation"},

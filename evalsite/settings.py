@@ -13,6 +13,7 @@ from evals_app import API_VERSION, IS_INSTALLED, PROJECT, SOURCES
 from evals_app.engine.network.provider_kinds import USUAL_KEYS
 from evalsite import environment
 from evalsite.look import UNFOLD  # noqa: F401 - a setting
+from evalsite.sign_in import variables
 
 BASE_DIR = SOURCES
 # Pages of Help, examples, templates, icons: inside a package that is installed.
@@ -96,6 +97,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "evalsite.middleware.NotedActs",
+    "evalsite.sign_in.proxy.ProxySignIn",
     "evalsite.middleware.PossibleIds",
     "evalsite.middleware.TimeZoneOfReader",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -154,6 +156,13 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+
+# The ways to sign in: evalsite/sign_in/. Groups of the company or of the proxy become roles.
+PASSWORDS = environment.flag("EVALWELL_PASSWORDS", default=True)
+IDENTITY_PROVIDER = variables.identity_provider("EVALWELL_OIDC")
+PROXY_SIGN_IN = variables.trusted_headers("EVALWELL_PROXY")
+GROUP_ROLES = variables.roles_of_groups("EVALWELL_GROUP_ROLES")
+AXES_SENSITIVE_PARAMETERS = ["code", "state"]  # not kept with failures
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"

@@ -21,6 +21,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/help/", include("evalsite.help")),
     path("admin/search/", admin.site.admin_view(search), name="search"),  # instead of Unfold's
+    path("admin/", include("evalsite.sign_in.urls")),  # its first page instead of Django's
     path("admin/", include("evals_app.admin.people.urls")),
     path("admin/", ([*pages, *admin.site.get_urls()], "admin", admin.site.name)),
     path("api/", include("evals_app.api.urls")),

@@ -13,6 +13,7 @@ from evals_app.checks import (
     trusted_proxies,
     unknown_variables,
     variables_without_hosts,
+    ways_to_sign_in,
     wordnet_files,
 )
 from tests.engine.permitting import permitting
@@ -180,3 +181,27 @@ def test_a_misspelt_variable_is_named_with_the_nearest(settings: Any) -> None:
     assert (first.id, first.hint) == ("evals_app.W005", "Did you mean EVALWELL_LOG_LEVEL?")
     assert "EVALWELL_LOGLEVEL" in first.msg
     assert "operations.md" in str(second.hint)
+
+
+@pytest.mark.parametrize(
+    ("passwords", "provider", "roles", "complaints"),
+    [
+        pytest.param(True, None, {}, [], id="passwords alone"),
+        pytest.param(False, object(), {"a": ("Viewer",)}, [], id="the company alone"),
+        pytest.param(False, None, {}, ["evals_app.E007"], id="no way in"),
+        pytest.param(True, None, {"a": ("Viewer",)}, ["evals_app.W007"], id="roles of no groups"),
+        pytest.param(True, object(), {"a": ("Veiwer",)}, ["evals_app.W008"], id="a misspelt role"),
+        pytest.param(True, object(), {"a": ("Finance team",)}, [], id="a role of their own"),
+    ],
+)
+def test_a_site_without_a_way_in_is_refused(
+    settings: Any,
+    passwords: bool,  # noqa: FBT001 - a column of the table
+    provider: object,
+    roles: dict[str, tuple[str, ...]],
+    complaints: list[str],
+) -> None:
+    settings.PASSWORDS, settings.IDENTITY_PROVIDER = passwords, provider
+    settings.GROUP_ROLES = roles
+
+    assert [check.id for check in ways_to_sign_in(None)] == complaints

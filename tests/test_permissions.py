@@ -100,6 +100,9 @@ _EXECUTION = "admin/evals_app/execution/<int:pk>/"
 PAGES: dict[str, Need] = {
     "": ANYBODY,
     "admin/login/": ANYBODY,
+    # Only sites with an identity provider have them: tests/evalsite/sign_in/test_company.py.
+    "admin/login/company/": NOBODY,
+    "admin/login/company/back/": NOBODY,
     "admin/logout/": ANYBODY,
     "admin/": STAFF,
     "admin/search/": {"GET": STAFF, "POST": NOBODY},

@@ -10,6 +10,7 @@ from evals_app.models.judging.judges import JudgeTally
 from evals_app.models.judging.reviews import Review, ReviewedVerdict, ReviewItem, ReviewTask
 from evals_app.models.notices import Delivery, MailWish, Webhook
 from evals_app.models.people.activity import Activity
+from evals_app.models.people.company_accounts import CompanyAccount
 from evals_app.models.people.developer_links import DeveloperLink
 from evals_app.models.people.password_links import PasswordLink
 from evals_app.models.people.profiles import Profile

@@ -13,11 +13,13 @@ from typing import Any
 from urllib.parse import quote
 
 from axes.handlers.database import AxesDatabaseHandler
-from axes.models import AccessLog
+from axes.models import AccessAttempt, AccessLog
 from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+
+from evals_app.requests.throttles import address_of
 
 # Failures within settings.AXES_COOLOFF_TIME.
 OF_A_NAME_AT_AN_ADDRESS = 5
@@ -128,6 +130,14 @@ def _end(attempts: QuerySet[Any], limit: int) -> datetime | None:
 def loggable_name(name: str | None, address: str | None, *_: object) -> str:
     """Return the name for the log, always on one line."""
     return f"{name!r} from {address}"
+
+
+def address_wait_s(request: Any) -> float | None:
+    """Return how long no one may begin to sign in at an address; None if anyone may."""
+    since = timezone.now() - settings.AXES_COOLOFF_TIME
+    failed = AccessAttempt.objects.filter(ip_address=address_of(request), attempt_time__gte=since)
+    request.sign_in_again_at = _end(failed, AT_AN_ADDRESS)
+    return wait_s(request)
 
 
 def wait_s(request: object) -> float | None:

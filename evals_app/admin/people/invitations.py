@@ -7,6 +7,7 @@ until when a link works. Evalwell sends no e-mail: the person who makes the link
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.forms import SetPasswordForm
@@ -130,7 +131,7 @@ class SetPassword(PasswordResetConfirmView):
     success_url = reverse_lazy("admin:login")
 
     def get_user(self, uidb64: str) -> User | None:
-        person = super().get_user(uidb64)
+        person = super().get_user(uidb64) if settings.PASSWORDS else None
         return person if person and person.is_active else None
 
     @transaction.atomic
@@ -150,5 +151,6 @@ class SetPassword(PasswordResetConfirmView):
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
         context: dict[str, object] = super().get_context_data(**kwargs)
         context |= {**admin.site.each_context(self.request), "person": self.user}
+        context["has_passwords"] = settings.PASSWORDS
         context["title"] = self.title if self.validlink else "This link does not work"
         return context

@@ -3,18 +3,21 @@
 from http import HTTPStatus
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.decorators.http import require_http_methods, require_POST
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
 
 from evals_app.admin.kit.pages import may_view, person
 from evals_app.engine.specs.rhythm import time_zones
 from evals_app.library.changes.edits import note_edit
-from evals_app.models import ApiToken, MailWish, Profile
+from evals_app.models import ApiToken, CompanyAccount, MailWish, Profile
+from evals_app.models.people.company_accounts import connect_token
 from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.ground.words import near
@@ -105,9 +108,11 @@ def profile(request: HttpRequest) -> HttpResponse:
     context = {
         **admin.site.each_context(request),
         "title": "Your profile",
+        "has_passwords": settings.PASSWORDS,
         "form": form,
         "roles": [group.name for group in reader.groups.order_by("pk")],
         "mail_suites": [wish.suite for wish in wishes.exclude(suite=None).select_related("suite")],
+        "company": _company(request),
         "has_tokens": has_tokens,
         "tokens": ApiToken.objects.filter(user=reader).order_by("-pk") if has_tokens else (),
     }
@@ -121,6 +126,18 @@ def change_password(request: HttpRequest) -> HttpResponse:
         reader = person(request)
         note_edit(reader, user=reader, note="Changed their own password.")
     return response
+
+
+def _company(request: HttpRequest) -> dict[str, object] | None:
+    """Return what the page says about the account at the company; None without a provider."""
+    provider = settings.IDENTITY_PROVIDER
+    if provider is None:
+        return None
+    accounts = CompanyAccount.objects.filter(person=person(request), issuer=provider.issuer)
+    token = connect_token(request.session.session_key)
+    query = urlencode({"next": reverse("profile"), "connect": token})
+    connect = f"{reverse('company_start')}?{query}"
+    return {"name": provider.name, "is_connected": accounts.exists(), "connect": connect}
 
 
 @require_POST

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.apps import apps
-from django.contrib import admin
+from django.conf import settings
+from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import URLPattern
 from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
@@ -106,7 +107,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     def has_new_link_permission(self, request: HttpRequest, object_id: object = None) -> bool:
         person = self.get_object(request, str(object_id)) if object_id else None
         is_active = person is None or person.is_active
-        return is_active and self.has_change_permission(request, person)
+        return settings.PASSWORDS and is_active and self.has_change_permission(request, person)
 
     def formfield_for_manytomany(
         self,
@@ -206,7 +207,10 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     def response_add(
         self, request: HttpRequest, obj: User, post_url_continue: str | None = None
     ) -> HttpResponse:
-        return link_page(request, obj)
+        if settings.PASSWORDS:
+            return link_page(request, obj)
+        messages.success(request, f"{shown_name(obj)} can sign in now. No link is needed.")
+        return redirect("admin:auth_user_changelist")
 
     @action(description="New link", icon="link", url_path="link", permissions=["new_link"])
     def new_link(self, request: HttpRequest, object_id: str) -> HttpResponse:
