@@ -101,6 +101,7 @@ MIDDLEWARE = [
     "evalsite.middleware.PossibleIds",
     "evalsite.middleware.TimeZoneOfReader",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "evalsite.sign_in.idle.IdleSessions",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "evalsite.sign_in.limits.BrowserCookie",
     "axes.middleware.AxesMiddleware",  # must be the last for axes
@@ -162,6 +163,9 @@ PASSWORDS = environment.flag("EVALWELL_PASSWORDS", default=True)
 IDENTITY_PROVIDER = variables.identity_provider("EVALWELL_OIDC")
 PROXY_SIGN_IN = variables.trusted_headers("EVALWELL_PROXY")
 GROUP_ROLES = variables.roles_of_groups("EVALWELL_GROUP_ROLES")
+# Sessions: see evals_app/models/people/sessions.py.
+SESSION_ENGINE = "evals_app.models.people.sessions"
+IDLE = timedelta(minutes=environment.count("EVALWELL_IDLE_MINUTES", 12 * 60, least=1))
 AXES_SENSITIVE_PARAMETERS = ["code", "state"]  # not kept with failures
 
 LANGUAGE_CODE = "en"

@@ -330,6 +330,8 @@ PAGES: dict[str, Need] = {
     **pages("auth", "user", add="add_user change_user", delete=NOBODY),
     "admin/auth/user/<path:object_id>/link/": "change_user",
     "admin/profile/": STAFF,
+    "admin/auth/user/<path:object_id>/sessions/": "change_user",
+    "admin/profile/sessions/": STAFF,
     "admin/profile/email/": STAFF,
     "admin/profile/time-zone/": {"GET": NOBODY, "POST": STAFF},
     "admin/invitation/<uidb64>/<token>/": ANYBODY,  # the link itself is the permission

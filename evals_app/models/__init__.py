@@ -15,6 +15,7 @@ from evals_app.models.people.developer_links import DeveloperLink
 from evals_app.models.people.password_links import PasswordLink
 from evals_app.models.people.profiles import Profile
 from evals_app.models.people.saved_views import SavedView
+from evals_app.models.people.sessions import SignedInSession
 from evals_app.models.people.tokens import ApiToken
 from evals_app.models.run_records.connections import AgentCall, Computer
 from evals_app.models.run_records.conversation_sets import (

@@ -2,10 +2,9 @@
 
 import pytest
 from django.contrib.auth.models import User
-from django.contrib.sessions.models import Session
 from playwright.sync_api import Page, expect
 
-from evals_app.models import Case, Turn
+from evals_app.models import Case, SignedInSession, Turn
 from tests.authored import write_case
 from tests.elsewhere import elsewhere
 from tests.journeys.conftest import Visit
@@ -36,7 +35,7 @@ def test_a_session_that_ends_loses_nothing(visit: Visit, admin_user: User) -> No
     case = write_case(turns=[{"user": "one", "assertions": []}])
     page = visit("evals_app_case_change", case.pk)
     write(page)
-    elsewhere(lambda: Session.objects.all().delete())
+    elsewhere(lambda: SignedInSession.objects.all().delete())
 
     save(page)
     expect(page.locator("[data-kept-draft]")).to_be_visible()

@@ -25,6 +25,7 @@ from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.pages import page_context
 from evals_app.admin.people.invitations import InvitationForm, PersonForm, link_page
 from evals_app.admin.people.roles import sentence
+from evals_app.admin.people.sessions import sessions_of
 from evals_app.models.people.names import shown_name
 from evals_app.models.people.roles import may_manage, roles_to_give
 from fixtures_app.editing.times import moment
@@ -72,7 +73,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     list_per_page = 50
     warn_unsaved_form = True
     filter_horizontal: ClassVar[Any] = ()
-    actions_detail = ("new_link",)
+    actions_detail = ("new_link", "signed_in_where")
     readonly_fields = ("signed_in", "date_joined")
     add_fieldsets = (("Invite a colleague", {"fields": ("name", "username", "email", "groups")}),)
     fieldsets = (
@@ -223,6 +224,25 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
             return link_page(request, person)
         context = page_context(request, User, person) | {"title": "New link", "person": person}
         return render(request, "admin/evals_app/people/new_link.html", context)
+
+    def has_signed_in_where_permission(
+        self, request: HttpRequest, object_id: object = None
+    ) -> bool:
+        someone = self.get_object(request, str(object_id)) if object_id else None
+        return self.has_change_permission(request, someone)
+
+    @action(
+        description="Where signed in",
+        icon="devices",
+        url_path="sessions",
+        permissions=["signed_in_where"],
+    )
+    def signed_in_where(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show the sessions of a person, and end them."""
+        someone = self.get_object(request, object_id)
+        if someone is None or not self.has_signed_in_where_permission(request, object_id):
+            raise PermissionDenied
+        return sessions_of(request, someone)
 
     # Columns
 

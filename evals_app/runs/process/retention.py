@@ -16,7 +16,6 @@ from typing import Any
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.conf import settings
-from django.contrib.sessions.backends.db import SessionStore
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Window
 from django.db.models.functions import Now, RowNumber
@@ -41,6 +40,7 @@ from evals_app.models import (
     Turn,
 )
 from evals_app.models.authored.suites import remove_forgotten_staged
+from evals_app.models.people.sessions import SessionStore
 from evals_app.runs.notices import forget_deliveries
 from evals_app.runs.schedules import forget_due_runs
 

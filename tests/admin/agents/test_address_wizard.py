@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
 from lxml import html
 
 from evals_app.admin.agents.address_wizard import EXAMPLE_REPLY, EXAMPLE_REQUEST
 from evals_app.admin.agents.starting_cards import STARTING_POINTS
-from evals_app.models import Agent
+from evals_app.models import Agent, SignedInSession
 from tests.agent_server import Asked, Sent, WebServer
 from tests.authored import client_who_may
 from tests.engine.permitting import permitting
@@ -230,7 +229,7 @@ def test_keys_become_variables_and_are_kept_nowhere(
 
     assert saved.is_saved, saved.problems
     assert Agent.objects.get().connection["headers"] == {"Authorization": {"env": variable}}
-    kept = [session.get_decoded() for session in Session.objects.all()]
+    kept = [session.get_decoded() for session in SignedInSession.objects.all()]
     assert "s3cret" not in f"{page.html}{kept}"
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.auth.models import User
-from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -25,6 +24,7 @@ from evals_app.models import (
     PaidCalls,
     Review,
     Run,
+    SignedInSession,
     Suite,
     Transcript,
     Turn,
@@ -382,11 +382,11 @@ def test_no_run_is_pruned_without_the_setting_or_time(
 def test_sessions_that_have_ended_go_every_night() -> None:
     for key, hours in (("ended", -1), ("open", 1)):
         expires = timezone.now() + timedelta(hours=hours)
-        Session.objects.create(session_key=key, session_data="", expire_date=expires)
+        SignedInSession.objects.create(session_key=key, session_data="", expire_date=expires)
 
     prune_as_scheduled()
 
-    assert Session.objects.get().session_key == "open"
+    assert SignedInSession.objects.get().session_key == "open"
 
 
 @pytest.mark.parametrize("model", [AccessLog, AccessAttempt, AccessFailureLog])
