@@ -79,6 +79,9 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "django_filters",
     "axes",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
+    "django_otp.plugins.otp_static",
     "fixtures_app",
     "evals_app",
 ]
@@ -166,6 +169,8 @@ GROUP_ROLES = variables.roles_of_groups("EVALWELL_GROUP_ROLES")
 # Sessions: see evals_app/models/people/sessions.py.
 SESSION_ENGINE = "evals_app.models.people.sessions"
 IDLE = timedelta(minutes=environment.count("EVALWELL_IDLE_MINUTES", 12 * 60, least=1))
+OTP_TOTP_ISSUER = "Evalwell"
+OTP_TOTP_THROTTLE_FACTOR = OTP_STATIC_THROTTLE_FACTOR = 0  # the limits of django-axes apply
 AXES_SENSITIVE_PARAMETERS = ["code", "state"]  # not kept with failures
 
 LANGUAGE_CODE = "en"

@@ -100,6 +100,7 @@ _EXECUTION = "admin/evals_app/execution/<int:pk>/"
 PAGES: dict[str, Need] = {
     "": ANYBODY,
     "admin/login/": ANYBODY,
+    "admin/login/code/": ANYBODY,  # it needs the right password a moment ago
     # Only sites with an identity provider have them: tests/evalsite/sign_in/test_company.py.
     "admin/login/company/": NOBODY,
     "admin/login/company/back/": NOBODY,
@@ -332,6 +333,7 @@ PAGES: dict[str, Need] = {
     "admin/profile/": STAFF,
     "admin/auth/user/<path:object_id>/sessions/": "change_user",
     "admin/profile/sessions/": STAFF,
+    "admin/profile/two-step/": STAFF,
     "admin/profile/email/": STAFF,
     "admin/profile/time-zone/": {"GET": NOBODY, "POST": STAFF},
     "admin/invitation/<uidb64>/<token>/": ANYBODY,  # the link itself is the permission

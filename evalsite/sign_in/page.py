@@ -14,8 +14,10 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from unfold.forms import AuthenticationForm
 
+from evals_app.models.people.two_step import has_two_steps
 from evals_app.requests.throttles import in_minutes
 from evalsite.sign_in.limits import wait_s
+from evalsite.sign_in.second_step import ask_for_code
 
 
 class WithProfiles(ModelBackend):
@@ -82,6 +84,12 @@ class SignIn(LoginView):
         if admin.site.has_permission(request):
             return redirect("admin:index")
         return super().get(request, *args, **kwargs)
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        someone: User = form.get_user()
+        if has_two_steps(someone):
+            return ask_for_code(self.request, someone, wanted=self.get_success_url())
+        return super().form_valid(form)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context_data(**kwargs)

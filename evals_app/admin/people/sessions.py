@@ -8,8 +8,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from evals_app.admin.kit.pages import page_context, person
+from evals_app.admin.people.two_step import end_two_step
 from evals_app.models.people.names import shown_name
 from evals_app.models.people.sessions import end_sessions, open_sessions
+from evals_app.models.people.two_step import has_two_steps
 
 
 @require_http_methods(["GET", "POST"])
@@ -31,6 +33,10 @@ def own_sessions(request: HttpRequest) -> HttpResponse:
 
 def sessions_of(request: HttpRequest, someone: User) -> HttpResponse:
     """Show where a person is signed in, and sign them out; the caller has asked for the right."""
+    if request.method == "POST" and "second_step" in request.POST:
+        end_two_step(request, someone)
+        messages.success(request, "Their sign-in asks for no code any more.")
+        return redirect(request.path)
     if request.method == "POST":
         ended = end_sessions(someone, mark=request.POST.get("session", ""))
         if ended:
@@ -44,6 +50,7 @@ def sessions_of(request: HttpRequest, someone: User) -> HttpResponse:
         "sessions": open_sessions(someone),
         "own": request.session.session_key,
         "person": someone,
+        "has_two_steps": has_two_steps(someone),
     }
     return render(request, "admin/evals_app/people/sessions.html", context)
 

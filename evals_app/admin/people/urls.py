@@ -8,6 +8,7 @@ from evals_app.admin.people.mail_wishes import mail_about_own_runs
 from evals_app.admin.people.profile import change_password, choose_time_zone, profile
 from evals_app.admin.people.saved_views import keep_view
 from evals_app.admin.people.sessions import own_sessions
+from evals_app.admin.people.two_step import own_two_step
 
 _signed_in = admin.site.admin_view
 urlpatterns = [
@@ -15,6 +16,7 @@ urlpatterns = [
     path("password_change/", _signed_in(change_password), name="change_password"),
     path("profile/email/", _signed_in(mail_about_own_runs), name="profile_email"),
     path("profile/sessions/", _signed_in(own_sessions), name="profile_sessions"),
+    path("profile/two-step/", _signed_in(own_two_step), name="profile_two_step"),
     path("profile/time-zone/", _signed_in(choose_time_zone), name="choose_time_zone"),
     path("views/", _signed_in(keep_view), name="keep_view"),
     path("invitation/<uidb64>/<token>/", SetPassword.as_view(), name="set_password"),
