@@ -171,6 +171,7 @@ SESSION_ENGINE = "evals_app.models.people.sessions"
 IDLE = timedelta(minutes=environment.count("EVALWELL_IDLE_MINUTES", 12 * 60, least=1))
 OTP_TOTP_ISSUER = "Evalwell"
 OTP_TOTP_THROTTLE_FACTOR = OTP_STATIC_THROTTLE_FACTOR = 0  # the limits of django-axes apply
+PASSWORD_RESET_TIMEOUT = 3600  # of links that people ask for who forgot their password
 AXES_SENSITIVE_PARAMETERS = ["code", "state"]  # not kept with failures
 
 LANGUAGE_CODE = "en"
@@ -318,6 +319,7 @@ REST_FRAMEWORK = {
         "check_trials": environment.rate("EVALWELL_CHECK_TRIALS_PER_MINUTE", 60, "min"),
         "spans": environment.rate("EVALWELL_SPANS_PER_MINUTE", 6000, "min"),
         "connected": environment.rate("EVALWELL_CONNECTED_PER_MINUTE", 6000, "min"),
+        "password_mails": environment.rate("EVALWELL_PASSWORD_MAILS_PER_HOUR", 10, "hour"),
         "agent_tests": environment.rate("EVALWELL_AGENT_TESTS_PER_HOUR", 60, "hour"),
     },
     "DEFAULT_PAGINATION_CLASS": "evals_app.requests.pagination.NewestFirst",

@@ -100,6 +100,7 @@ _EXECUTION = "admin/evals_app/execution/<int:pk>/"
 PAGES: dict[str, Need] = {
     "": ANYBODY,
     "admin/login/": ANYBODY,
+    "admin/login/forgotten/": NOBODY,  # only where there is a mail server
     "admin/login/code/": ANYBODY,  # it needs the right password a moment ago
     # Only sites with an identity provider have them: tests/evalsite/sign_in/test_company.py.
     "admin/login/company/": NOBODY,

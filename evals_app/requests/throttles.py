@@ -107,6 +107,15 @@ class AgentTests(RateOfPerson):
         return self.counted_as(f"link-{self._link}")
 
 
+class PasswordMails(RateLimit):
+    """Requests from an address for a link to set a password."""
+
+    scope = "password_mails"
+
+    def get_cache_key(self, request: Any, view: object) -> str | None:
+        return self.counted_as(address_of(request))
+
+
 def in_minutes(seconds: float) -> str:
     """Return how long to wait: "in 3 minutes"."""
     minutes = max(1, math.ceil(seconds / 60))

@@ -69,6 +69,7 @@ def _context(request: HttpRequest, wanted: str) -> dict[str, object]:
         "app_path": reverse("admin:login"),
         "next": wanted,
         "has_passwords": settings.PASSWORDS,
+        "can_mail": settings.HAS_MAIL_SERVER,
         "company": provider and {"name": provider.name, "url": start},
         "look": "default" if provider else "primary",  # of the button below the password
     }

@@ -1,7 +1,8 @@
 """Invitations: a person without a password, and a link with which they set one.
 
 The link also serves people who forgot theirs. Django's page sets the password; `PasswordLink` states
-until when a link works. Evalwell sends no e-mail: the person who makes the link sends it.
+until when a link works. With a mail server, Evalwell e-mails it; otherwise the person who makes it does.
+People who forgot their password may ask for a link themselves: Django signs that one.
 """
 
 from typing import Any
@@ -12,17 +13,17 @@ from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.models import User
+from django.contrib.auth.tokens import default_token_generator
 from django.contrib.auth.views import INTERNAL_RESET_SESSION_TOKEN, PasswordResetConfirmView
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse, reverse_lazy
-from django.utils.encoding import force_bytes
-from django.utils.http import urlsafe_base64_encode
+from django.urls import reverse_lazy
 from django.utils.text import slugify
 from unfold.widgets import INPUT_CLASSES, UnfoldAdminTextInputWidget
 
 from evals_app.admin.kit.pages import page_context, secret_link_page
+from evals_app.admin.people.password_mails import password_path
 from evals_app.models import PasswordLink
 from fixtures_app.ground.words import numbered_name, plain_name
 
@@ -74,7 +75,10 @@ class InvitationForm(PersonForm):
         self.fields["name"].required = True
         self.fields["username"].required = False
         self.fields["username"].help_text += ". Leave blank to have one made from the name."
-        self.fields["email"].help_text = "Optional. Evalwell does not send e-mail."
+        if settings.HAS_MAIL_SERVER:
+            self.fields["email"].help_text = "Optional. The link can be sent there."
+        else:
+            self.fields["email"].help_text = "Optional. Evalwell does not send e-mail."
         self.fields["groups"].required = True
 
     def clean_username(self) -> str:
@@ -96,12 +100,17 @@ def unused_name(name: str) -> str:
 def link_page(request: HttpRequest, person: User) -> HttpResponse:
     """Show a new link for a person; an earlier one stops working."""
     made, token = PasswordLink.make(person, by=request.user)
-    key = urlsafe_base64_encode(force_bytes(person.pk))
-    link = reverse("set_password", args=[key, token])
+    link = password_path(person, token)
     context = page_context(request, User, person) | {"person": person}
+    context["can_mail"] = can_mail(person)
     return secret_link_page(
         request, "admin/evals_app/people/link.html", context, link=link, ends_at=made.ends_at
     )
+
+
+def can_mail(person: User) -> bool:
+    """Whether a link can be e-mailed to a person."""
+    return settings.HAS_MAIL_SERVER and bool(person.email)
 
 
 class ChosenPasswordForm(SetPasswordForm):
@@ -118,7 +127,13 @@ class LinkTokens:
 
     def check_token(self, person: User | None, token: str) -> bool:
         link = PasswordLink.objects.select_related("person", "made_by").filter(person=person)
-        return any(found.fits(token) for found in link)
+        return any(found.fits(token) for found in link) or _is_own(person, token)
+
+
+def _is_own(person: User | None, token: str) -> bool:
+    """Whether a person asked for this link themselves, because they forgot their password."""
+    can_ask = settings.HAS_MAIL_SERVER and person is not None and person.has_usable_password()
+    return can_ask and default_token_generator.check_token(person, token)
 
 
 class SetPassword(PasswordResetConfirmView):
@@ -139,11 +154,14 @@ class SetPassword(PasswordResetConfirmView):
         person: Any = self.user
         token = self.request.session[INTERNAL_RESET_SESSION_TOKEN]
         link = PasswordLink.objects.select_for_update().filter(person=person).first()
-        if link is None or not link.fits(token):  # used, replaced or ended a moment ago
+        if link is not None and link.fits(token):
+            used = f"Set a password with the link that {link.made_by} made."
+            link.delete()
+        elif _is_own(person, token):
+            used = "Set a password with a link that they asked for by e-mail."
+        else:  # used, replaced or ended a moment ago
             return redirect(self.request.path)
-        used = f"Set a password with the link that {link.made_by} made."
         LogEntry.objects.log_actions(person.pk, [person], CHANGE, used, single_object=True)
-        link.delete()
         sentence = f"Your password is saved. Sign in as {person.get_username()}."
         messages.success(self.request, sentence)
         return super().form_valid(form)

@@ -5,6 +5,7 @@ from django.urls import path
 
 from evals_app.admin.people.invitations import SetPassword
 from evals_app.admin.people.mail_wishes import mail_about_own_runs
+from evals_app.admin.people.password_mails import forgotten_password
 from evals_app.admin.people.profile import change_password, choose_time_zone, profile
 from evals_app.admin.people.saved_views import keep_view
 from evals_app.admin.people.sessions import own_sessions
@@ -19,5 +20,6 @@ urlpatterns = [
     path("profile/two-step/", _signed_in(own_two_step), name="profile_two_step"),
     path("profile/time-zone/", _signed_in(choose_time_zone), name="choose_time_zone"),
     path("views/", _signed_in(keep_view), name="keep_view"),
+    path("login/forgotten/", forgotten_password, name="forgotten_password"),
     path("invitation/<uidb64>/<token>/", SetPassword.as_view(), name="set_password"),
 ]

@@ -23,7 +23,9 @@ from unfold.decorators import action, display
 
 from evals_app.admin.kit.choices import Choices
 from evals_app.admin.kit.pages import page_context
-from evals_app.admin.people.invitations import InvitationForm, PersonForm, link_page
+from evals_app.admin.kit.pages import person as reader
+from evals_app.admin.people.invitations import InvitationForm, PersonForm, can_mail, link_page
+from evals_app.admin.people.password_mails import send_link
 from evals_app.admin.people.roles import sentence
 from evals_app.admin.people.sessions import sessions_of
 from evals_app.models.people.names import shown_name
@@ -219,11 +221,22 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         person = self.get_object(request, object_id)
         if person is None or not self.has_new_link_permission(request, object_id):
             raise PermissionDenied
+        if request.method == "POST" and "mail" in request.POST and can_mail(person):
+            return self._mail_link(request, person)
         if request.method == "POST":
             self.log_change(request, person, "Made a new link to set a password.")
             return link_page(request, person)
         context = page_context(request, User, person) | {"title": "New link", "person": person}
+        context["can_mail"] = can_mail(person)
         return render(request, "admin/evals_app/people/new_link.html", context)
+
+    def _mail_link(self, request: HttpRequest, person: User) -> HttpResponse:
+        self.log_change(request, person, f"Sent a link to set a password to {person.email}.")
+        if problem := send_link(person, by=reader(request)):
+            messages.error(request, problem)
+            return redirect("admin:auth_user_new_link", person.pk)
+        messages.success(request, f"A link is on its way to {person.email}.")
+        return redirect("admin:auth_user_changelist")
 
     def has_signed_in_where_permission(
         self, request: HttpRequest, object_id: object = None
