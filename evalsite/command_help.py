@@ -19,6 +19,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "create_token": "Make a token for programs",
     },
     "Write": {
+        "init": "Begin a project: an agent and a suite that run at once",
         "new_suite": "Write a suite file to start from",
         "new_fixture": "Write a file with test data to start from",
         "check_evals": "Find checks that cannot fail, before anything runs",

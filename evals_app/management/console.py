@@ -18,7 +18,7 @@ from evals_app import COMMAND
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.management import Options, usage_error
-from evals_app.models import Run
+from evals_app.models import Execution, Run
 from evals_app.reports.answers.model_comparison import COLUMN_COLUMNS, TableRun, arrange
 from evals_app.reports.answers.run_json import judge_noise_json, verdict_of_all
 from evals_app.reports.renderers.results import WENT_WRONG
@@ -217,10 +217,7 @@ def _print_failures(
 ) -> None:
     wrong = run.executions.filter(verdict__in=WENT_WRONG).order_by("position", "trial")
     for row in wrong[:shown]:
-        used = token_sum(row.judge_prompt_tokens, row.judge_response_tokens)
-        is_judged = run.judge and row.judge_prompt_tokens != 0
-        judged = f" (judge tokens: {used})" if is_judged else ""
-        write(f"  {row.verdict}: {_plain(str(row))}{judged}: {_plain(row.reason)}")
+        write(f"  {row.verdict}: {_plain(str(row))}{_tokens_text(run, row)}: {_plain(row.reason)}")
         if site is not None:
             write(f"    {site}/admin/evals_app/execution/{row.pk}/change/")
     count = wrong.count()
@@ -228,6 +225,20 @@ def _print_failures(
         write(f"  ... and {count - shown} more")
     if count and site is not None:
         write(f"  To run the failed cases again: {COMMAND} runs rerun {run.pk}")
+
+
+def _tokens_text(run: Run, row: Execution) -> str:
+    """Return the tokens of an agent, if they are known, and of judges that were asked."""
+    parts = []
+    if not run.grades_again and row.agent_prompt_tokens is not None:
+        parts.append(
+            f"agent tokens: {token_sum(row.agent_prompt_tokens, row.agent_response_tokens)}"
+        )
+    if run.judge and row.judge_prompt_tokens != 0:
+        parts.append(
+            f"judge tokens: {token_sum(row.judge_prompt_tokens, row.judge_response_tokens)}"
+        )
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _print_why_it_stopped(run: Run, write: Callable[[str], None], *, site: str | None) -> None:
