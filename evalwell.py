@@ -9,6 +9,7 @@ docs/evals-as-code.md describes everything here.
 """
 
 from evals_app import __version__
+from evals_app.code.agents import evals
 from evals_app.code.results import (
     EvalsFailedError,
     GradedCase,
@@ -38,5 +39,6 @@ __all__ = [
     "Verdict",
     "__version__",
     "check",
+    "evals",
     "run",
 ]

@@ -6,6 +6,8 @@
     memory_gateway  jobs and outcomes of the engine in memory, within a budget
     running         `run`
     results         what a run found out: cases, trials, checks; reports
+    pytest_plugin   what pytest loads: its options, and which files are suites
+    pytest_items    a test for each case, and one for the gates
 
 `evalwell.py`, at the top of the project, has the public names.
 """

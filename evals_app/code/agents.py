@@ -1,14 +1,17 @@
 """What is tested: a function, an agent of a file, or a specification."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from evals_app.code.freezing import CodeChoices
 from evals_app.code.project_files import Project, read_agent
 from evals_app.code.suites import Suite, SuiteError
 from evals_app.engine.callables.here import register
+from evals_app.engine.preparing.case_choice import CaseChoice
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.formats.foreign.shapes import slug_of
 from evals_app.formats.reading.problems import FormatError
@@ -16,6 +19,46 @@ from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.ground.words import near
 
 AgentLike = Callable[..., Any] | AgentSpec | str | Path
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteOfAgent:
+    """The suite that a function of a test module answers, and what of it is run: see `evals`."""
+
+    suite: Suite | str | Path
+    part: CaseChoice
+    model: str
+    judge: str
+
+    def over(self, usual: CodeChoices) -> CodeChoices:
+        """Return what is chosen here, else what is usual."""
+        part = replace(self.part, trials=self.part.trials or usual.part.trials)
+        model, judge = self.model or usual.model, self.judge or usual.judge
+        return replace(usual, part=part, model=model, judge=judge)
+
+
+def evals(
+    suite: Suite | str | Path,
+    *,
+    cases: Collection[str] = (),
+    tags: Collection[str] = (),
+    trials: int | None = None,
+    model: str = "",
+    judge: str = "",
+) -> Callable[[F], F]:
+    """Make a test of each case of a suite, answered by the decorated function.
+
+    pytest finds the function by this decorator, whatever it is called; it stays an ordinary function. A
+    path begins at the folder of the module, or where pytest was started. The rest is as for `run`.
+    """
+    part = CaseChoice(names=tuple(cases), tags=tuple(tags), trials=trials)
+
+    def mark(function: F) -> F:
+        function.evalwell_suite = SuiteOfAgent(suite, part, model, judge)  # type: ignore[attr-defined]
+        return function
+
+    return mark
 
 
 def agent_of(suite: Suite, agent: AgentLike | None) -> AgentSpec:

@@ -60,10 +60,10 @@ def run(
     """
     read = suite if isinstance(suite, Suite) else Suite.load(suite)
     choices = CodeChoices(
-        CaseChoice(names=_names(cases), tags=tuple(tags), trials=_valid_trials(trials)),
+        CaseChoice(names=_names(cases), tags=tuple(tags), trials=valid_trials(trials)),
         model=model,
         judge=judge,
-        max_cost_usd=None if max_cost_usd is None else _money(max_cost_usd),
+        max_cost_usd=None if max_cost_usd is None else money(max_cost_usd, "max_cost_usd"),
         cache=None if cache is None else Path(cache),
     )
     _refuse_losses(read, accepts=accept_losses)
@@ -121,19 +121,29 @@ def _names(cases: Collection[str]) -> tuple[str, ...]:
     return (cases,) if isinstance(cases, str) else tuple(cases)
 
 
-def _valid_trials(trials: int | None) -> int | None:
+def valid_trials(trials: int | None) -> int | None:
+    """Return how often each case runs, unless a suite would refuse it.
+
+    Raises:
+        SuiteError: it is less than 1 or more than 100.
+    """
     if trials is not None and not 1 <= trials <= 100:  # noqa: PLR2004 - as suites have
         raise SuiteError([f"trials is {trials}; expected 1 to 100."])
     return trials
 
 
-def _money(written: Decimal | float | str) -> Decimal:
+def money(written: Decimal | float | str, name: str) -> Decimal:
+    """Return an amount of US dollars.
+
+    Raises:
+        SuiteError: it is not more than 0; the message has the name of the option.
+    """
     try:
         amount = Decimal(str(written))
     except ArithmeticError:
         amount = Decimal("NaN")
     if not amount.is_finite() or amount <= 0:
-        raise SuiteError([f"max_cost_usd is {written!r}; expected US dollars, more than 0."])
+        raise SuiteError([f"{name} is {written!r}; expected US dollars, more than 0."])
     return amount
 
 
