@@ -113,15 +113,21 @@ def test_a_result_says_what_it_cost() -> None:
 
 
 @pytest.mark.django_db
-def test_a_result_has_the_interval_of_its_pass_rate_and_the_tokens_of_its_judge() -> None:
+def test_a_result_has_the_interval_of_its_pass_rate_and_the_tokens_of_both_sides() -> None:
     run = make_run({"A": ["passed"], "B": ["failed", "failed"]}, judge="acme/judge")
-    run.executions.filter(trial=1).update(judge_prompt_tokens=1100, judge_response_tokens=34)
+    run.executions.update(agent_prompt_tokens=None)
+    run.executions.filter(trial=1).update(
+        agent_prompt_tokens=200,
+        agent_response_tokens=5,
+        judge_prompt_tokens=1100,
+        judge_response_tokens=34,
+    )
 
     text = printed(run).replace("\N{NO-BREAK SPACE}", " ")
 
     assert "50 % (1 of 2; 95 % interval: 9.5 % to 90.5 %)" in text
     assert "Judge tokens: unknown" in text
-    assert "failed: B (judge tokens: 1,134): " in text
+    assert "failed: B (agent tokens: 205, judge tokens: 1,134): " in text
     assert "failed: B (trial 2) (judge tokens: unknown): " in text
 
 
