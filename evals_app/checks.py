@@ -20,6 +20,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
 
 from evals_app.engine.basics.permits import is_ours, permits
+from evals_app.engine.graders import GRADERS
 from evals_app.engine.graders.measures.wordnet import WordNet
 from evals_app.engine.network.provider_kinds import KINDS
 from evals_app.models.people.roles import BUILT_IN
@@ -186,6 +187,13 @@ def ways_to_sign_in(app_configs: object, **_: object) -> Iterable[CheckMessage]:
                 hint=f"Did you mean {meant}? Otherwise add the role under Roles.",
                 id="evals_app.W008",
             )
+
+
+@register("environment")
+def broken_plugins(app_configs: object, **_: object) -> Iterable[CheckMessage]:  # noqa: ARG001
+    """Warn of plug-ins that cannot be used: the site works without them."""
+    for problem in GRADERS.offers.problems.values():
+        yield Warning(problem, hint="docs/plugins.md has an example.", id="evals_app.W006")
 
 
 @register("environment")

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from evals_app.code.freezing import CodeChoices
 from evals_app.code.project_files import Project, read_agent
 from evals_app.code.suites import Suite, SuiteError
+from evals_app.engine.basics.plugins import find_plugins
 from evals_app.engine.callables.here import register
 from evals_app.engine.preparing.case_choice import CaseChoice
 from evals_app.engine.specs.agent_spec import AgentSpec
@@ -77,6 +78,8 @@ def agent_of(suite: Suite, agent: AgentLike | None) -> AgentSpec:
             return suite.project.agents[slug]
         if agent is not None and slug.endswith((".yaml", ".yml")):
             return _in_file(Path(slug))
+        if agent is not None and slug in (offered := find_plugins("agents").plugins):
+            return _of_function(offered[slug].value)
         raise SuiteError([_missing(suite, slug, suite.project)])
     return _of_function(agent)
 

@@ -10,6 +10,7 @@ from evals_app.code.freezing import CodeChoices
 from evals_app.code.memory_gateway import InMemoryGateway
 from evals_app.code.result_rows import RunRows
 from evals_app.code.suites import Suite
+from evals_app.engine.basics.plugins import find_plugins
 from evals_app.engine.record.grade import Evidence, GradedAssertion, GradeStatus
 from evals_app.engine.record.trial import ToolCall, Verdict
 from evals_app.engine.running.run_gateway import Outcome
@@ -20,6 +21,7 @@ from evals_app.engine.verdicts.run_summary import RunSummary, RunVerdict, summar
 from evals_app.reports.renderers.html import html_page
 from evals_app.reports.renderers.junit import junit
 from evals_app.reports.renderers.markdown import markdown
+from fixtures_app.ground.words import near
 
 
 class EvalsFailedError(AssertionError):
@@ -244,6 +246,19 @@ class RunResults:
     def to_html(self) -> str:
         """Return the results as one HTML page."""
         return "".join(html_page([self.rows.results(self.suite.case_lines)]))
+
+    def report(self, name: str) -> str:
+        """Return a report of a plug-in, which gets what `to_json` returns and makes a text of it.
+
+        Raises:
+            LookupError: no package offers it, or it cannot be loaded.
+        """
+        found = find_plugins("reports")
+        if name not in found.plugins:
+            known = ", ".join(found.plugins) or "none"
+            missing = f"There is no report {name!r}.{near(name, found.plugins)} Known: {known}."
+            raise LookupError(found.problems.get(name, missing))
+        return str(found.plugins[name].value(self.to_json()))
 
     def assert_passed(self) -> None:
         """Raise an AssertionError unless the run passed; its message names the cases, and why."""

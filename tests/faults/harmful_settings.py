@@ -4,7 +4,7 @@ from evals_app.engine.graders import GRADERS
 from evalsite.settings import *  # noqa: F403 - all of them
 from tests.faults.harm import Harm
 
-GRADERS["harm"] = Harm
+vars(GRADERS)["_all"] = {**GRADERS, "harm": Harm}  # as if a plug-in offered it
 
 EVALS_LEASE_S = 3.0
 EVALS_HEARTBEAT_S = 0.5

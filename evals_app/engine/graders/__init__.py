@@ -10,6 +10,7 @@ from evals_app.engine.graders.geval import GEval
 from evals_app.engine.graders.json_reply import JsonPath, JsonSchema, JsonValid
 from evals_app.engine.graders.judged import LlmJudge, Rubric
 from evals_app.engine.graders.kit.base import AidedGrader, Grader, JudgedGrader, PlainGrader
+from evals_app.engine.graders.kit.offered import GraderTable
 from evals_app.engine.graders.numbers import Numeric
 from evals_app.engine.graders.overlap import Bleu, FuzzyMatch, Meteor, Rouge, TokenF1
 from evals_app.engine.graders.rag import (
@@ -38,7 +39,7 @@ __all__ = [
     "named_type",
 ]
 
-GRADERS: dict[str, type[Grader]] = {
+_OURS: dict[str, type[Grader]] = {
     "contains": Contains,
     "not_contains": NotContains,
     "matches": Matches,
@@ -73,6 +74,7 @@ GRADERS: dict[str, type[Grader]] = {
     "contextual_precision": ContextualPrecision,
     "contextual_recall": ContextualRecall,
 }
+GRADERS = GraderTable(_OURS)
 
 # Another name, and the options that come with it unless they are written.
 ALIASES: dict[str, tuple[str, JsonObject]] = {

@@ -243,7 +243,9 @@ def _grader_class(kind: object) -> type[Grader]:
     if isinstance(kind, str) and kind in GRADERS:
         return GRADERS[kind]
     known = [*GRADERS, *ALIASES, *GROUPS]
-    if kind is None:
+    if isinstance(kind, str) and kind in GRADERS.offers.problems:
+        message = GRADERS.offers.problems[kind]
+    elif kind is None:
         message = f"A check needs a type. Known: {', '.join(known)}."
     else:
         message = f"Unknown check {kind!r}.{near(str(kind), known)} Known: {', '.join(known)}."
