@@ -45,6 +45,7 @@ TOP_LEVEL = {
     "bootstrap.lock",
     "deno.json",
     "evalwell.py",
+    "py.typed",  # the types of evalwell.py, in the package that is made of it
     "README.md",
     "SECURITY.md",
     "action.yml",
