@@ -6,10 +6,13 @@ open more: use a proxy in front that buffers whole requests.
 """
 
 import os
+import selectors
 import socket
 import subprocess
 import sys
+import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread, Timer
 from typing import Any
@@ -18,10 +21,38 @@ from gunicorn.glogging import Logger
 from gunicorn.workers.gthread import ThreadWorker
 
 READ_S = 60.0
+FIRST_BYTE_S = 10.0  # how long a connection may stay silent
+_MAX_HEAD = 65_536
+_HEALTHZ = (b"GET /healthz ", b"HEAD /healthz ")
+_WELL = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n"
+    b"Cache-Control: no-store\r\nConnection: close\r\n\r\nok\n"
+)
 
 
 class PatientWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn ships no types
-    """Threads that wait for the rest of a request, but not forever."""
+    """Threads that wait for the rest of a request, but not forever.
+
+    The loop that accepts connections answers `/healthz` itself, so the answer is there when all
+    threads are busy. A connection gets a thread once it has sent something.
+    """
+
+    def enqueue_req(self, conn: Any) -> None:
+        """Give a connection to the threads, unless it asks for `/healthz` or for nothing yet."""
+        if _asks_for_health(conn.sock):
+            self.nr_conns -= 1
+            _answer_health(conn.sock)
+        elif conn.initialized or conn.data_ready:
+            super().enqueue_req(conn)
+        else:
+            self._await_data(conn)
+
+    def _await_data(self, conn: Any) -> None:
+        conn.sock.settimeout(0)
+        conn.timeout = time.monotonic() + FIRST_BYTE_S
+        self.pending_conns.append(conn)
+        read = partial(self.on_pending_socket_readable, conn)
+        self.poller.register(conn.sock, selectors.EVENT_READ, read)
 
     def handle(self, conn: Any) -> object:
         """Read a request and answer it; the answer may take any time."""
@@ -32,6 +63,21 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn ships no ty
             return super().handle(conn)
         finally:
             timer.cancel()
+
+
+def _asks_for_health(connection: socket.socket) -> bool:
+    with suppress(OSError):  # nothing has arrived, or it is closed
+        begun = connection.recv(len(_HEALTHZ[1]), socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        return begun.startswith(_HEALTHZ)
+    return False
+
+
+def _answer_health(connection: socket.socket) -> None:
+    """Answer as `healthz` in evalsite/middleware.py does, and close the connection."""
+    with connection, suppress(OSError):
+        head = connection.recv(_MAX_HEAD, socket.MSG_DONTWAIT)
+        connection.send(_WELL if head.startswith(b"GET") else _WELL.removesuffix(b"ok\n"))
+        connection.shutdown(socket.SHUT_WR)
 
 
 def _stop_reading(connection: socket.socket) -> None:
@@ -53,7 +99,10 @@ class GunicornLog(Logger):  # type: ignore[misc]
 
 
 def on_starting(server: Any) -> None:
-    """Collect static files under hashed names; pages work without them, only more slowly."""
+    """Collect static files, and load the site once if several processes can share its memory.
+
+    The names of the files contain their hash. Pages work without them, only more slowly.
+    """
     command = [sys.executable, "-m", "evalsite.command_line", "collectstatic", "--noinput"]
     command += ["--verbosity", "0"]
     command += ["--ignore", "drf_spectacular_sidecar", "--ignore", "rest_framework"]  # large, rare
@@ -63,6 +112,9 @@ def on_starting(server: Any) -> None:
     )
     if collected.returncode:
         server.log.warning("Static files are served uncompressed: %s", collected.stderr.strip())
+    # Gunicorn's own preload_app would do it before the files are collected.
+    if server.num_workers > 1:
+        server.app.wsgi()
 
 
 def post_worker_init(_worker: object) -> None:

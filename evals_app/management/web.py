@@ -1,21 +1,24 @@
-"""The web server as a child process."""
+"""The web server as a process of a command."""
 
-import signal
+import os
 import socket
-import subprocess
 import sys
+from collections.abc import Sequence
+from multiprocessing import get_context
 from typing import Self
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.db import connections
+from gunicorn.app.wsgiapp import run as gunicorn
 
 from evals_app.management import usage_error
 from evals_app.runs.process.cluster import (
     Interrupted,
     LocalCluster,
+    die_with_parent,
     look_after,
-    parent_death_signal,
 )
 
 
@@ -48,31 +51,31 @@ def _host_and_port(bind: str) -> tuple[str | None, int | None]:
 
 
 class WebServer:
-    """gunicorn, for as long as the block lasts."""
+    """gunicorn, for as long as the block lasts.
+
+    A fork of this command: it shares the memory of what both have loaded.
+    """
 
     def __init__(self, bind: str) -> None:
-        self._command = [
-            *(sys.executable, "-m", "gunicorn", "evalsite.wsgi:application"),
+        self._arguments = [
+            "evalsite.wsgi:application",
             *("--config", str(settings.BASE_DIR / "evalsite" / "web_server.py")),
             *("--bind", bind, "--workers", "1", "--log-level", "warning"),
             *("--pythonpath", str(settings.BASE_DIR)),  # this command may run from any folder
         ]
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(  # noqa: S603 - our own command line
-            self._command,
-            preexec_fn=parent_death_signal(),  # noqa: PLW1509 - no thread runs yet
-            start_new_session=True,  # Ctrl-C is ours to pass on
-        )
+        die_with_parent()
+        connections.close_all()  # a connection must not cross a fork
+        self._process = get_context("fork").Process(target=_serve, args=[self._arguments])
+        self._process.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._process.terminate()
+        self._process.join(10)
+        self._process.kill()
+        self._process.join()
 
     def serve(self, cluster: LocalCluster, *, stop: Interrupted) -> None:
         """Look after the workers until asked to stop.
@@ -80,6 +83,12 @@ class WebServer:
         Raises:
             CommandError: the server ended by itself.
         """
-        look_after(cluster, stop=stop, is_over=lambda: self._process.poll() is not None)
+        look_after(cluster, stop=stop, is_over=lambda: not self._process.is_alive())
         if not stop:
             raise CommandError("The web server ended; see the log.", returncode=1)
+
+
+def _serve(arguments: Sequence[str]) -> None:
+    os.setsid()  # Ctrl-C is the command's to pass on
+    sys.argv = ["gunicorn", *arguments]
+    gunicorn()

@@ -25,7 +25,7 @@ SCRIPTS_AND_STYLES = 220_000  # bytes of a first page without its fonts
 SLOW_BODY = (
     b"POST /admin/login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nusername="
 )
-SLOW_HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
+SLOW_HEAD = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
 
 
 @contextmanager
@@ -67,6 +67,23 @@ def test_a_few_people_who_send_slowly_stop_nobody() -> None:
 
         assert asked(port) == 200
         assert time.monotonic() - before < 45  # what they wait for ends after 60
+
+
+@pytest.mark.slow
+def test_health_is_answered_while_every_thread_waits_for_someone() -> None:
+    with served(ROOT / "evalsite" / "web_server.py") as port, ExitStack() as slow:
+        for _ in range(24):  # there are 16 threads
+            connection = slow.enter_context(socket.create_connection(("127.0.0.1", port)))
+            connection.sendall(SLOW_BODY)
+        silent = slow.enter_context(socket.create_connection(("127.0.0.1", port)))
+        time.sleep(0.5)
+
+        before = time.monotonic()
+
+        assert [asked(port) for _ in range(5)] == [200] * 5
+        silent.sendall(b"HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert silent.recv(100).startswith(b"HTTP/1.1 200 OK")
+        assert time.monotonic() - before < 15  # with a free thread alone it would be 60
 
 
 @pytest.mark.slow

@@ -19,7 +19,8 @@ from evals_app.engine.record.usage import UNKNOWN_USAGE, Usage, total_cost, tota
 
 
 @cache
-def _adapter() -> TypeAdapter["Trial"]:
+def adapter() -> TypeAdapter["Trial"]:
+    """Return what reads and writes trials; it is built with the first one."""
     return TypeAdapter(Trial)
 
 
@@ -259,9 +260,9 @@ class Trial:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON that `from_json` reads back to an equal Trial."""
-        dumped: dict[str, object] = _adapter().dump_python(self, mode="json")
+        dumped: dict[str, object] = adapter().dump_python(self, mode="json")
         return dumped
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> "Trial":
-        return _adapter().validate_python(data)
+        return adapter().validate_python(data)

@@ -90,6 +90,12 @@ def read_case(content: str) -> CaseSpec:
     return CaseSpec.model_validate_json(content, context=FROZEN)
 
 
+def build_models() -> None:
+    """Build what reads snapshots now, not with the first one: processes that are forked later share it."""
+    for spec in (SnapshotSpec, CaseSpec):
+        spec.model_rebuild()
+
+
 def case_digest(content: str) -> str:
     """Return a digest of what a canonical case does: equal ones have comparable results.
 

@@ -23,7 +23,7 @@ class Command(BaseCommand):
         bind = options["bind"]
         ensure_free(bind)
         try:
-            # The cluster is forked first: it must not inherit the server's sockets and threads.
+            # The cluster is forked first: what it has loaded is then shared with the server, too.
             with (
                 Interrupted().listening() as stop,
                 LocalCluster(grace_s=options["grace"]) as cluster,

@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 
 # A web server and a database on the same machine go first: people wait for those.
 NICE = 10
+_IDLE, _RECYCLED = -1, -2  # timers of django-q2's processes
 
 
 class PatientBroker:
@@ -97,6 +98,13 @@ class Sentinel(q_cluster.Sentinel):  # type: ignore[misc]  # django-q2 is untype
         popen = process._popen  # type: ignore[attr-defined]  # noqa: SLF001
         popen.terminate = popen.kill  # they ignore SIGTERM
         return process
+
+    def reincarnate(self, process: BaseProcess) -> None:
+        # It ended because it was idle: nothing to log.
+        if process in self.pool and process.exitcode == 0:
+            timer: Timer = process.timer  # type: ignore[attr-defined]  # set by django-q2
+            timer.value = _RECYCLED if timer.value == _IDLE else timer.value
+        super().reincarnate(process)
 
     def stop(self) -> None:
         # It may be waiting for a busy worker or an unavailable database. Its tickets are

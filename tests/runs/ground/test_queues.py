@@ -10,6 +10,7 @@ from multiprocessing.process import BaseProcess
 
 import pytest
 
+from evals_app.runs.ground import queues
 from evals_app.runs.ground.queues import KEPT_CHARACTERS, MAX_BYTES, Flag, MessageQueue, Timer
 
 PATIENCE_S = 30.0
@@ -46,6 +47,26 @@ def test_messages_arrive_whole_and_in_order(make_queue: Callable[..., MessageQue
     assert (queue.empty(), queue.qsize()) == (False, 1)
     assert [queue.get() for _ in messages] == messages
     assert queue.empty()
+
+
+def test_a_process_that_has_worked_and_is_idle_is_stopped_and_takes_its_place_along(
+    make_queue: Callable[..., MessageQueue], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "IDLE_S", 0.1)
+    queue, results = make_queue(1), make_queue()
+    queue.put("first")
+
+    kill_later = in_a_process(lambda: results.put([queue.get(), queue.get()]))
+    given = results.get()
+    kill(kill_later)
+
+    assert given == ["first", "STOP"]
+    queue.put("second")  # there is one place again, and no more
+    blocked = threading.Thread(target=queue.put, args=["third"], daemon=True)
+    blocked.start()
+    blocked.join(0.3)
+    assert blocked.is_alive()
+    assert [queue.get(), queue.get()] == ["second", "third"]
 
 
 def test_a_process_killed_while_it_waits_for_a_message_takes_nothing_along(

@@ -1,6 +1,7 @@
 """A broker that may go away; the sentinel itself is tested with real processes in tests/faults."""
 
 import inspect
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from django_q.status import Stat
 from django_q.tasks import async_task
 from redis import ConnectionError as RedisConnectionError
 
-from evals_app.runs.process.sentinel import PatientBroker
+from evals_app.runs.process.sentinel import PatientBroker, Sentinel
 
 
 class Queue:
@@ -137,3 +138,19 @@ def test_django_q2_still_has_all_that_the_worker_replaces() -> None:
     assert "sentinel.status()" in inspect.getsource(Stat), "Stat no longer asks the status."
     assert {"func", "args", "kwargs"} == set(parameters(async_task)), "async_task has changed."
     assert {"Process", "Queue"} <= set(dir(q_cluster.get_mp_context()))
+
+
+@pytest.mark.parametrize(("exitcode", "timer", "noted"), [(0, -1, -2), (-9, -1, -1), (0, 0, 0)])
+def test_a_process_that_ended_because_it_was_idle_is_replaced_without_an_alarm(
+    monkeypatch: pytest.MonkeyPatch, exitcode: int, timer: float, noted: float
+) -> None:
+    replaced: list[object] = []
+    monkeypatch.setattr(q_cluster.Sentinel, "reincarnate", lambda _, ended: replaced.append(ended))
+    process: Any = SimpleNamespace(exitcode=exitcode, timer=SimpleNamespace(value=timer))
+    sentinel = object.__new__(Sentinel)
+    sentinel.pool = [process]
+
+    sentinel.reincarnate(process)
+
+    assert replaced == [process]
+    assert process.timer.value == noted

@@ -216,6 +216,9 @@ class Adapter(ABC):
         for module in _OF_CONNECTIONS:
             with suppress(ImportError):  # another version may have none of this name
                 importlib.import_module(module)
+        from evals_app.engine.network.checked_transport import trust  # noqa: PLC0415 - as above
+
+        trust()
 
     async def close(self) -> None:
         """Close the connections, if any were opened."""
