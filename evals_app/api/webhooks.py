@@ -45,7 +45,7 @@ class WebhookAnswer(Answer):
 
     id: int
     name: str
-    host: str
+    host: str = Field(description="Empty: no secret key of the site opens the address.")
     format: Literal["json", "slack"]
     on_end: bool
     on_failure: bool

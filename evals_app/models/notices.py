@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Cast, Coalesce
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 from django.utils.crypto import salted_hmac
@@ -15,6 +15,7 @@ from django.utils.crypto import salted_hmac
 from evals_app.engine.basics.signature import secret_text
 from evals_app.engine.network.addresses import read_url
 from evals_app.models.authored.suites import Suite
+from evals_app.models.fields.sealed import SealedText, is_sealed_by_newest
 from evals_app.models.run_records.runs import Run
 
 
@@ -43,7 +44,7 @@ class Wishes(models.Model):
 
 
 class Webhook(Wishes):
-    """An address that gets messages. The address may be a secret: pages show only its host.
+    """An address that gets messages. The address may be a secret: it is encrypted, and pages show only its host.
 
     The signing key is derived from the secret key of the site and `nonce`, so the database alone
     does not contain it.
@@ -54,7 +55,7 @@ class Webhook(Wishes):
         SLACK = "slack", "Message for Slack or a similar chat"
 
     name = models.CharField(max_length=200)
-    url = models.CharField(max_length=2000)
+    url = SealedText()  # empty where its key is lost
     format = models.CharField(max_length=5, choices=Format, default=Format.JSON)
     suites = models.ManyToManyField(Suite, blank=True, related_name="+")
     is_enabled = models.BooleanField(default=True)
@@ -67,7 +68,8 @@ class Webhook(Wishes):
 
     @property
     def host(self) -> str:
-        return read_url(self.url).authority
+        """Where messages go; empty if no secret key of the site opens the address."""
+        return read_url(self.url).authority if self.url else ""
 
     @property
     def key(self) -> bytes:
@@ -81,6 +83,18 @@ class Webhook(Wishes):
     def renew_secret(self) -> None:
         """Replace the key."""
         self.nonce = new_nonce()
+
+
+def seal_addresses_again() -> int:
+    """Encrypt addresses with the newest secret key where an older one did; return how many.
+
+    Those that no key opens stay as they are.
+    """
+    stored = Webhook.objects.annotate(stored=Cast("url", models.TextField()))
+    old = [hook for hook in stored if hook.url and not is_sealed_by_newest(hook.stored)]
+    for hook in old:
+        hook.save(update_fields=["url"])
+    return len(old)
 
 
 @receiver(pre_delete, sender=Suite)

@@ -61,6 +61,10 @@ _INTERNAL = "Internal error in Evalwell. The worker's log has the reason."
 STRONGEST_FIRST: tuple[Event, ...] = ("worse", "failed", "ended")
 KEEP = timedelta(days=30)  # of what was delivered or given up
 
+LOST_ADDRESS = (
+    "No secret key of this site opens the address: the key that encrypted it is neither EVALWELL_SECRET_KEY"
+    " nor in EVALWELL_OLD_SECRET_KEYS. Enter the address again, or set that key."
+)
 TESTED = "Sent a test."  # in the history of a webhook
 
 Send = Callable[["OutgoingMessage"], Awaitable[WebAnswer]]
@@ -239,6 +243,8 @@ async def _attempt(delivery: Delivery, send: Send) -> WebAnswer | str:
     hook = delivery.webhook
     if hook is None:
         return await asyncio.to_thread(_mail, delivery)
+    if not hook.url:
+        return LOST_ADDRESS
     body = delivery.body.encode()
     headers = {"content-type": "application/json"}
     if hook.format == Webhook.Format.JSON:

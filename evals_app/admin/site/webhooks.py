@@ -23,7 +23,7 @@ from evals_app.engine.network.addresses import reach_problem
 from evals_app.library.changes.edits import note_edit
 from evals_app.models import Activity, Delivery, Suite, Webhook
 from evals_app.models.people.activity import note_act
-from evals_app.runs.notices import TESTED, send_again, send_test
+from evals_app.runs.notices import LOST_ADDRESS, TESTED, send_again, send_test
 from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.editing.times import moment
 
@@ -71,16 +71,18 @@ class WebhookForm(forms.ModelForm):
             "name", "slug"
         )
         self.initial["url"] = ""
-        self.fields["url"].required = not self.instance.pk
+        self.fields["url"].required = not self.instance.url
         self.fields["url"].help_text = (
             f"The current address is at {self.instance.host}. Leave blank to keep it."
+            if self.instance.url
+            else LOST_ADDRESS
             if self.instance.pk
-            else "It may contain a secret, so after saving, pages show only its host."
+            else "It may contain a secret: it is encrypted, and after saving, pages show only its host."
         )
 
     def clean_url(self) -> str:
         url: str = self.cleaned_data["url"].strip()
-        if not url and self.instance.pk:
+        if not url and self.instance.url:
             return self.instance.url
         if problem := reach_problem(url, permitted=permits().hosts):
             raise forms.ValidationError(problem)
@@ -123,7 +125,7 @@ class WebhookAdmin(NotesEachDeletion):
 
     @display(description="Host")
     def host(self, hook: Webhook) -> str:
-        return hook.host
+        return hook.host or "unreadable"
 
     @display(description="Format")
     def show_format(self, hook: Webhook) -> str:

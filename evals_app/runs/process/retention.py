@@ -40,6 +40,7 @@ from evals_app.models import (
     Turn,
 )
 from evals_app.models.authored.suites import remove_forgotten_staged
+from evals_app.models.notices import seal_addresses_again
 from evals_app.models.people.sessions import SessionStore
 from evals_app.runs.notices import forget_deliveries
 from evals_app.runs.schedules import forget_due_runs
@@ -218,6 +219,7 @@ def prune_as_scheduled() -> dict[str, int]:
     forget_deliveries()
     forget_sign_ins()
     forget_activity()
+    seal_addresses_again()
     DeletedObject.objects.overdue().delete()
     BulkEdit.objects.overdue().delete()
     files = remove_unnamed_files()
