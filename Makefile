@@ -1,4 +1,4 @@
-# demo, serve, test, test-rest, quick, lint, messages, pictures, sbom. Python 3.11 or newer and make
+# demo, serve, test, test-rest, quick, lint, messages, pictures, sbom, dist. Python 3.11 or newer and make
 # are all they need.
 #
 #   make demo SERVE=0          fill the demo and run it once, without the web server
@@ -21,7 +21,7 @@ side_by_side = $(PY) -m pytest --numprocesses auto --dist worksteal $(1)$(if $(S
 	$(PY) -m pytest --last-failed --last-failed-no-failures none --maxfail 1 --verbose $(1))
 POSTGRESQL := postgresql://postgres@127.0.0.1:5432/postgres
 
-.PHONY: demo serve test test-rest quick lint messages pictures sbom
+.PHONY: demo serve test test-rest quick lint messages pictures sbom dist
 
 demo: .venv/.runtime
 	$(MANAGE) migrate --verbosity 0
@@ -73,6 +73,10 @@ lint: .venv/.tests
 	$(PY) -m deno fmt --check --quiet
 	$(PY) -m deno lint --quiet
 	$(PY) -m mypy
+
+# What a release publishes: sdist, wheel and SBOM.
+dist: .venv/.tests sbom
+	$(PY) -m hatchling build
 
 # What a release installs: an SBOM (CycloneDX), and the licence of each package.
 sbom: .venv/.runtime

@@ -16,6 +16,7 @@ from evals_app.management.run_options import add_run_options
 ROOT = Path(__file__).resolve().parent.parent
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
+RELEASE = ROOT / ".github" / "workflows" / "release.yml"
 PINNED = re.compile(r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
 PAGES = [ROOT / "docs" / name for name in ("ci.md", "first-hour.md", "reports.md")]
 CONTINUED = re.compile(r"\\\n\s*")
@@ -94,7 +95,9 @@ def test_the_action_reaches_inputs_only_through_variables() -> None:
     assert [step["run"] for step in ACTION["runs"]["steps"] if "${{" in step.get("run", "")] == []
 
 
-@pytest.mark.parametrize("path", [WORKFLOW, ROOT / "action.yml"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [WORKFLOW, RELEASE, ROOT / "action.yml"], ids=lambda path: path.name
+)
 def test_actions_of_others_are_pinned_to_a_commit(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     used = [line for line in lines if re.match(r"[ -]*uses:", line)]
@@ -110,6 +113,31 @@ def test_one_job_lints_and_the_others_do_not() -> None:
     assert [name for name, steps in run.items() if "make lint" in steps] == ["lint"]
     assert ".ci/run" not in run["check"]
     assert ".ci/run tests" in run["check"]
+
+
+def test_only_a_tag_releases_and_each_job_may_do_only_its_own_part() -> None:
+    workflow = yaml.safe_load(RELEASE.read_text(encoding="utf-8"))
+    jobs = workflow["jobs"]
+    may_write = {
+        name: {right for right, value in job["permissions"].items() if value == "write"}
+        for name, job in jobs.items()
+    }
+
+    assert workflow[True] == {"push": {"tags": ["v[0-9]*"]}}  # YAML reads "on" as true
+    assert workflow["permissions"] == {"contents": "read"}
+    assert may_write == {
+        "build": {"id-token", "attestations"},
+        "pypi": {"id-token"},
+        "page": {"contents"},
+    }
+    assert "secrets." not in RELEASE.read_text(encoding="utf-8")
+    assert [
+        step["run"]
+        for job in jobs.values()
+        for step in job["steps"]
+        if "${{" in step.get("run", "")
+    ] == []
+    assert (jobs["pypi"]["needs"], jobs["pypi"]["environment"]) == ("build", "pypi")
 
 
 def test_updates_are_proposed_for_everything_that_is_pinned() -> None:
