@@ -13,6 +13,7 @@ def test_every_page_carries_the_policy() -> None:
     assert response.headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY
     assert "default-src 'self'" in CONTENT_SECURITY_POLICY
     assert "http" not in CONTENT_SECURITY_POLICY
+    assert "unsafe-eval" not in CONTENT_SECURITY_POLICY
 
 
 def test_a_stricter_policy_of_a_page_stays() -> None:

@@ -224,6 +224,6 @@ def test_the_documentation_works_under_the_policy_of_the_site(
     page.get_by_role("button", name="Try it out").first.wait_for()
 
     assert response is not None
-    assert "script-src 'self' 'unsafe-eval'" in response.headers["content-security-policy"]
+    assert "script-src 'self' 'unsafe-eval';" in response.headers["content-security-policy"]
     assert complaints == []
     assert [url for url in foreign if not url.startswith((live_server.url, "data:"))] == []
