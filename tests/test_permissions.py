@@ -353,9 +353,11 @@ Scoped = tuple[str, str]
 
 def written(model: str, *, deleting: str = "") -> dict[str, Scoped]:
     """Return what the address of an object asks that files may hold."""
+    sees = f"view_{model}" + (" view_entitytype" if model == "fixture" else "")
     return {
-        "GET": ("read", f"view_{model}"),
+        "GET": ("read", sees),
         "PUT": ("author", IMPORTING),
+        "PATCH": ("author", f"{sees} {IMPORTING}"),
         "DELETE": ("author", deleting or f"delete_{model}"),
     }
 
@@ -390,12 +392,14 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/schedules/<int:pk>/": {
         "GET": ("read", "view_schedule"),
         "PUT": ("run", f"change_schedule {RUNNING}"),
+        "PATCH": ("run", f"change_schedule {RUNNING}"),
         "DELETE": ("run", f"delete_schedule {RUNNING}"),
     },
     "api/webhooks/": {"GET": ("read", "view_webhook"), "POST": ("author", "add_webhook")},
     "api/webhooks/<int:pk>/": {
         "GET": ("read", "view_webhook"),
         "PUT": ("author", "change_webhook"),
+        "PATCH": ("author", "change_webhook"),
         "DELETE": ("author", "delete_webhook"),
     },
     "api/webhooks/<int:pk>/test/": {"POST": ("author", "change_webhook")},
@@ -450,6 +454,7 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/suites/<slug:slug>/cases/<int:pk>/": {
         "GET": ("read", "view_case"),
         "PUT": ("author", "view_suite change_case"),
+        "PATCH": ("author", "view_suite view_case change_case"),
         "DELETE": ("author", "delete_case"),
     },
     "api/suites/<slug:slug>/export/": {"GET": ("read", "view_suite")},

@@ -1,7 +1,7 @@
 """Schedules over REST: list, create, read, change, delete."""
 
 from datetime import datetime
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -23,6 +23,7 @@ from evals_app.requests.endpoint import (
     ListEndpoint,
     OneEndpoint,
     describe_get,
+    describe_patch,
     find_or_404,
     new_response,
     responses,
@@ -128,7 +129,7 @@ class Schedules(ListEndpoint):
         responses=responses(ScheduleDetails, status=201),
     )
     def post(self, request: Request) -> Response:
-        schedule = _write(Schedule(), request)
+        schedule = _write(Schedule(), request.data, user_of(request))
         return new_response(_details(schedule), "schedule", schedule.pk)
 
 
@@ -136,7 +137,12 @@ class Schedules(ListEndpoint):
 class OneSchedule(OneEndpoint):
     """One schedule, with the times that come next."""
 
-    needs: ClassVar = {"GET": VIEW, "PUT": _need("change"), "DELETE": _need("delete")}
+    needs: ClassVar = {
+        "GET": VIEW,
+        "PUT": _need("change"),
+        "PATCH": _need("change"),
+        "DELETE": _need("delete"),
+    }
     model = Schedule
     answer = ScheduleDetails
 
@@ -150,7 +156,13 @@ class OneSchedule(OneEndpoint):
         responses=responses(ScheduleDetails, 404),
     )
     def put(self, request: Request, pk: int) -> Response:
-        return Response(_details(_write(_find(pk), request)))
+        return Response(_details(_write(_find(pk), request.data, user_of(request))))
+
+    @describe_patch("schedules", "a schedule, which then runs as the caller", ScheduleDetails)
+    def patch(self, request: Request, pk: int) -> Response:
+        schedule = _find(pk)
+        body = self.patched(request, _body_of(schedule))
+        return Response(_details(_write(schedule, body, user_of(request))))
 
     @extend_schema(
         operation_id="schedules_delete",
@@ -169,11 +181,19 @@ def _find(pk: int) -> Schedule:
     return find_or_404(Schedule.objects.select_related("owner", "agent"), pk=pk)
 
 
-def _write(schedule: Schedule, request: Request) -> Schedule:
+def _body_of(schedule: Schedule) -> dict[str, Any]:
+    """Return a schedule as PUT takes it."""
+    known = _values(schedule) | {"name": schedule.name}
+    return {
+        key: known[key] if key in known else in_json(getattr(schedule, key))
+        for key in WriteSchedule.model_fields
+    }
+
+
+def _write(schedule: Schedule, data: object, user: User) -> Schedule:
     """Store what a request contains."""
     is_new = schedule.pk is None
-    body = read_body(WriteSchedule, request.data)
-    user = user_of(request)
+    body = read_body(WriteSchedule, data)
     suites, agent = _find_named(body, user)
     for name in (*RHYTHM, "name", "trials", "max_cost_usd", "is_enabled"):
         setattr(schedule, name, getattr(body, name))

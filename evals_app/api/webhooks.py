@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Annotated, ClassVar, Literal
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
@@ -24,6 +25,7 @@ from evals_app.requests.endpoint import (
     ListEndpoint,
     OneEndpoint,
     describe_get,
+    describe_patch,
     find_or_404,
     new_response,
     responses,
@@ -130,7 +132,7 @@ class Webhooks(ListEndpoint):
         responses=responses(NewWebhook, status=201),
     )
     def post(self, request: Request) -> Response:
-        hook = _write(Webhook(), request)
+        hook = _write(Webhook(), request.data, user_of(request))
         secret = hook.secret if hook.format == Webhook.Format.JSON else None
         answer = NewWebhook.of_object(hook, suites=_suites(hook), secret=secret)
         return new_response(answer, "webhook", hook.pk)
@@ -140,7 +142,12 @@ class Webhooks(ListEndpoint):
 class OneWebhook(OneEndpoint):
     """One webhook."""
 
-    needs: ClassVar = {"GET": VIEW, "PUT": _need("change"), "DELETE": _need("delete")}
+    needs: ClassVar = {
+        "GET": VIEW,
+        "PUT": _need("change"),
+        "PATCH": _need("change"),
+        "DELETE": _need("delete"),
+    }
     model = Webhook
     answer = WebhookAnswer
 
@@ -154,7 +161,14 @@ class OneWebhook(OneEndpoint):
         responses=responses(WebhookAnswer, 404),
     )
     def put(self, request: Request, pk: int) -> Response:
-        return Response(_answer(_write(_find(pk), request)))
+        return Response(_answer(_write(_find(pk), request.data, user_of(request))))
+
+    @describe_patch("webhooks", "a webhook", WebhookAnswer)
+    def patch(self, request: Request, pk: int) -> Response:
+        hook = _find(pk)
+        known = _answer(hook)
+        stored = {key: known[key] for key in WriteWebhook.model_fields if key in known}
+        return Response(_answer(_write(hook, self.patched(request, stored), user_of(request))))
 
     @extend_schema(
         operation_id="webhooks_delete",
@@ -230,11 +244,10 @@ def _find(pk: int) -> Webhook:
     return find_or_404(Webhook.objects.all(), pk=pk)
 
 
-def _write(hook: Webhook, request: Request) -> Webhook:
+def _write(hook: Webhook, data: object, user: User) -> Webhook:
     """Store what a request contains; a missing address and unknown suites are refused."""
     is_new = hook.pk is None
-    body = read_body(WriteWebhook, request.data)
-    user = user_of(request)
+    body = read_body(WriteWebhook, data)
     suites = list(Suite.objects.filter(slug__in=body.suites))
     errors = [
         no_such(f"suites[{number}]", slug, Suite.objects.all(), user)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeVar
 from django.db.models import Model, QuerySet
 from django.http import HttpResponse
 from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from pydantic import BaseModel
 from rest_framework.generics import GenericAPIView
@@ -18,7 +19,7 @@ from rest_framework.response import Response
 
 from evals_app.reports.answers.run_answers import Answer
 from evals_app.requests.pagination import MAX_ID
-from evals_app.requests.parsers import JsonParser
+from evals_app.requests.parsers import JsonParser, MergePatchParser, merge_patch
 from evals_app.requests.permissions import MeetsNeeds, Need
 from evals_app.requests.problems import (
     BLANK,
@@ -34,6 +35,7 @@ from fixtures_app.ground.strict_json import JsonObject
 
 M = TypeVar("M", bound=Model)
 W = TypeVar("W", bound=str)
+F = TypeVar("F", bound=Callable[..., Any])
 V = TypeVar("V", bound="type[ListEndpoint | OneEndpoint]")
 
 ETAG = OpenApiParameter(
@@ -78,6 +80,18 @@ class Endpoint(ThrottledView):
     parameters: ClassVar[Sequence[str]] = ()
     permission_classes = [MeetsNeeds]
     parser_classes: Sequence[type[BaseParser]] = [JsonParser]
+
+    def get_parsers(self) -> list[BaseParser]:
+        if self.request is not None and self.request.method == "PATCH":
+            return [JsonParser(), MergePatchParser()]
+        return super().get_parsers()
+
+    def patched(self, request: Request, stored: JsonObject) -> JsonObject:
+        """Return what is stored with the keys that a request changes."""
+        if not isinstance(request.data, dict):
+            raise refused_at("", "Send a JSON object with the keys to change.")
+        merged: JsonObject = merge_patch(stored, request.data)
+        return merged
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         super().initial(request, *args, **kwargs)
@@ -169,6 +183,25 @@ def new_response(answer: object, name: str, *args: int) -> Response:
     """Return the response for something new, which is at the address of this name."""
     address = reverse(f"api:{name}", args=args)
     return Response(answer, status=201, headers={"Location": address})
+
+
+def describe_patch(
+    noun: str, a_kind: str, answer: object, *refused: int, **more: Any
+) -> Callable[[F], F]:
+    """Describe a PATCH for the schema."""
+    description = (
+        "A JSON Merge Patch (RFC 7396) of what PUT takes: keys that are left out stay as they are, null"
+        " means the default, a list replaces the list."
+    )
+    return extend_schema(
+        operation_id=f"{noun}_patch",
+        summary=f"Change parts of {a_kind}",
+        description=description,
+        # Its own media type is accepted, too; generated clients take one body.
+        request={JsonParser.media_type: OpenApiTypes.OBJECT},
+        responses=responses(answer, 404, *refused),
+        **more,
+    )
 
 
 def describe_get(operation_id: str, summary: str, *refused: int) -> Callable[[V], V]:

@@ -68,6 +68,25 @@ class JsonParser(BytesParser):
         return data
 
 
+class MergePatchParser(JsonParser):
+    """A JSON Merge Patch (RFC 7396): the keys to change."""
+
+    media_type = "application/merge-patch+json"
+
+
+def merge_patch(stored: object, patch: object) -> Any:
+    """Return what is stored with the keys of a patch: null removes a key, a list replaces a list."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(stored) if isinstance(stored, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged
+
+
 class UploadParser(MultiPartParser):
     """An upload of at most `MAX_BODY`; an unreadable part is refused.
 

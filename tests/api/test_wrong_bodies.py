@@ -104,12 +104,17 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
     files = [{"path": file.path, "content": file.content.decode()} for file in (AGENT, JUDGE)]
     review = {"kind": "verdict", "grade": known["grade"], "passed": True, "reason": "So."}
     return {
+        "PATCH /api/agents/{slug}/": {"description": "Changed."},
         "PUT /api/agents/{slug}/": written("/api/agents/shop/"),
+        "PATCH /api/fixtures/{slug}/": {"description": "Changed."},
         "PUT /api/fixtures/{slug}/": written("/api/fixtures/orders/"),
+        "PATCH /api/providers/{slug}/": {"max_concurrency": 3},
         "PUT /api/providers/{slug}/": written("/api/providers/proxy/"),
+        "PATCH /api/suites/{slug}/": {"description": "Changed."},
         "PUT /api/suites/{slug}/": written("/api/suites/greetings/"),
         "POST /api/suites/{slug}/cases/": case | {"name": "Another"},
         "PUT /api/suites/{slug}/cases/{id}/": case,
+        "PATCH /api/suites/{slug}/cases/{id}/": {"description": "Changed.", "tags": ["a"]},
         "POST /api/import/": {"files": files},
         "POST /api/executions/{id}/case/": {"name": "New", "suite": "greetings", "keys": []},
         "POST /api/executions/{id}/reviews/": review,
@@ -130,10 +135,12 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         "POST /api/runs/{id}/review-tasks/": {"count": 1, "people": [], "only_judged": True},
         "POST /api/schedules/": scheduling,
         "PUT /api/schedules/{id}/": scheduling,
+        "PATCH /api/schedules/{id}/": {"trials": 2, "suites": ["greetings"]},
         "POST /api/settlements/": settling,
         "POST /api/settlements/forecast/": settling,
         "POST /api/webhooks/": hook,
         "PUT /api/webhooks/{id}/": hook,
+        "PATCH /api/webhooks/{id}/": {"name": "Other", "on_end": True},
     }
 
 

@@ -35,6 +35,7 @@ from evals_app.requests.endpoint import (
     FIELDS,
     ListEndpoint,
     describe_get,
+    describe_patch,
     find_or_404,
     problems,
     responses,
@@ -42,7 +43,14 @@ from evals_app.requests.endpoint import (
 from evals_app.requests.filters import CaseFilters
 from evals_app.requests.pagination import ByPlace
 from evals_app.requests.permissions import Need, Scope
-from evals_app.requests.problems import Error, RefusedError, error_at, refused_data, stale
+from evals_app.requests.problems import (
+    Error,
+    RefusedError,
+    error_at,
+    refused_data,
+    sound,
+    stale,
+)
 from fixtures_app.library import Saved
 
 T = TypeVar("T")
@@ -110,7 +118,7 @@ class Cases(ListEndpoint):
     )
     def post(self, request: Request, slug: str) -> Response:
         suite = _suite(slug)
-        read = _read(suite, request)
+        read = _read(suite, request.data, request)
         with transaction.atomic():
             _keep_files(read.files)
             case = _refuse_taken_name(lambda: add_case(suite, read.spec))
@@ -126,6 +134,9 @@ class OneCase(VersionedEndpoint):
     needs: ClassVar = {
         "GET": _SEE,
         "PUT": Need(Scope.AUTHOR, "evals_app.view_suite", "evals_app.change_case"),
+        "PATCH": Need(
+            Scope.AUTHOR, "evals_app.view_suite", "evals_app.view_case", "evals_app.change_case"
+        ),
         "DELETE": Need(Scope.AUTHOR, "evals_app.delete_case"),
     }
     model = Case
@@ -158,13 +169,28 @@ class OneCase(VersionedEndpoint):
         responses=responses(CaseWritten, 404, 409, 412, 413, 415, 428),
     )
     def put(self, request: Request, slug: str, pk: int) -> Response:
+        return self._write(request, (slug, pk), request.data, Condition.of(request))
+
+    @describe_patch(
+        "cases", "a case", CaseWritten, 409, 412, 413, 415, 428, parameters=[IF_MATCH, ETAG]
+    )
+    def patch(self, request: Request, slug: str, pk: int) -> Response:
         condition = Condition.of(request)
-        suite = _case(slug, pk).suite
+        stored = sound(lambda: self.find_version((slug, pk)))
+        condition.require(lambda: stored.version)
+        body = self.patched(request, stored.spec.model_dump(mode="json", by_alias=True))
+        # No one may change it between reading and writing.
+        return self._write(request, (slug, pk), body, Condition([stored.version], must_exist=True))
+
+    def _write(
+        self, request: Request, key: tuple[str, int], body: Any, condition: Condition
+    ) -> Response:
+        suite = _case(*key).suite
         assert suite is not None  # noqa: S101 - only staged cases have none
-        read = _read(suite, request)
+        read = _read(suite, body, request)
         with transaction.atomic():
-            case = _case(slug, pk, lock=True)
-            condition.require(lambda: self.version((slug, pk)))
+            case = _case(*key, lock=True)
+            condition.require(lambda: self.version(key))
             load_content([case], case__in=[case])
             _keep_files(read.files)
             what = _refuse_taken_name(lambda: change_case(case, read.spec))
@@ -207,10 +233,10 @@ def _stored_version(row: Case) -> StoredVersion:
     return StoredVersion(spec, digest_of(spec))
 
 
-def _read(suite: Suite, request: Request) -> _Read:
-    """Read the body, or refuse it with all its errors."""
+def _read(suite: Suite, body: Any, request: Request) -> _Read:
+    """Read a body, or refuse it with all its errors."""
     try:
-        whole, warnings = read_case(suite, request.data, rights=Rights.of(request.user))
+        whole, warnings = read_case(suite, body, rights=Rights.of(request.user))
     except FormatError as error:
         raise refused_data(map(_in_case, error.problems)) from error
     except ValidationError as error:

@@ -41,8 +41,15 @@ _AUTHOR = Need(Scope.AUTHOR)  # what is written decides: see library.rights
 _SUITES = Need(Scope.READ, "evals_app.view_suite")
 _AGENTS = Need(Scope.READ, "evals_app.view_agent")
 _FIXTURES = Need(Scope.READ, "fixtures_app.view_fixture")
+_SEE_FIXTURE = ("fixtures_app.view_fixture", "fixtures_app.view_entitytype")  # its spec has both
 _PROVIDERS = Need(Scope.READ, "evals_app.view_provider")
 _ARCHIVE = Need(Scope.AUTHOR, "evals_app.change_suite")  # as on the pages of the admin
+
+
+def _patching(*permissions: str) -> Need:
+    """Who changes parts of something also sees the rest."""
+    return Need(Scope.AUTHOR, *permissions)
+
 
 _IN_USE = "This is refused (409) while suites, even archived ones, use it."
 _BY_SLUG = {"id": ("id",), "slug": ("slug",)}
@@ -151,7 +158,12 @@ def _suite_json(row: Suite) -> Json:
 class OneSuite(WrittenEndpoint):
     """One suite with its cases."""
 
-    needs: ClassVar = {"GET": _SUITES, "PUT": _AUTHOR, "DELETE": _ARCHIVE}
+    needs: ClassVar = {
+        "GET": _SUITES,
+        "PUT": _AUTHOR,
+        "PATCH": _patching("evals_app.view_suite"),
+        "DELETE": _ARCHIVE,
+    }
     kind = "suite"
     answer = SuiteSpec
 
@@ -225,6 +237,7 @@ class OneAgent(WrittenEndpoint):
     needs: ClassVar = {
         "GET": _AGENTS,
         "PUT": _AUTHOR,
+        "PATCH": _patching("evals_app.view_agent"),
         "DELETE": Need(Scope.AUTHOR, "evals_app.delete_agent"),
     }
     kind = "agent"
@@ -250,8 +263,9 @@ class OneFixture(WrittenEndpoint):
     """One set of test data, with the entity types of the site."""
 
     needs: ClassVar = {
-        "GET": _FIXTURES,
+        "GET": Need(Scope.READ, *_SEE_FIXTURE),
         "PUT": _AUTHOR,
+        "PATCH": _patching(*_SEE_FIXTURE),
         "DELETE": Need(Scope.AUTHOR, "fixtures_app.delete_fixture"),
     }
     kind = "fixture"
@@ -313,6 +327,7 @@ class OneProvider(WrittenEndpoint):
     needs: ClassVar = {
         "GET": _PROVIDERS,
         "PUT": _AUTHOR,
+        "PATCH": _patching("evals_app.view_provider"),
         "DELETE": Need(Scope.AUTHOR, "evals_app.delete_provider"),
     }
     kind = "provider"

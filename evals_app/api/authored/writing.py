@@ -27,11 +27,20 @@ from evals_app.library.importing.rights import Rights
 from evals_app.reports.answers.run_answers import Json
 from evals_app.requests.auth import user_of
 from evals_app.requests.conditions import Condition
-from evals_app.requests.endpoint import ETAG, FIELDS, OneEndpoint, find_or_404, problems, responses
+from evals_app.requests.endpoint import (
+    ETAG,
+    FIELDS,
+    OneEndpoint,
+    describe_patch,
+    find_or_404,
+    problems,
+    responses,
+)
 from evals_app.requests.parsers import YAML_PARSERS, JsonParser
 from evals_app.requests.problems import (
     IN_USE,
     INVALID_FILES,
+    MissingError,
     RefusedError,
     error_at,
     refused_at,
@@ -109,10 +118,22 @@ class WrittenEndpoint(VersionedEndpoint):
         delete_written(row, by=user, note=DELETED)
 
     def put(self, request: Request, slug: str) -> Response:
-        rights = Rights.of(request.user)
-        rights.require_some()  # before the body is read
+        Rights.of(request.user).require_some()  # before the body is read
+        return self._write(request, slug, request.data, Condition.of(request))
+
+    def patch(self, request: Request, slug: str) -> Response:
+        Rights.of(request.user).require_some()
         condition = Condition.of(request)
-        body: Any = request.data
+        stored = sound(lambda: self.find_version(slug))
+        if stored is None:
+            raise MissingError(self.model, slug)
+        condition.require(lambda: stored.version)
+        body = self.patched(request, stored.spec.model_dump(mode="json", by_alias=True))
+        # No one may change it between reading and writing.
+        return self._write(request, slug, body, Condition([stored.version], must_exist=True))
+
+    def _write(self, request: Request, slug: str, body: Any, condition: Condition) -> Response:
+        """Write a body as an import does."""
         path = f"{slug}.{self.kind}.yaml"
         is_yaml = isinstance(body, bytes)
         source = SourceFile(path, body) if is_yaml else SourceData(path, body)
@@ -130,7 +151,7 @@ class WrittenEndpoint(VersionedEndpoint):
                 [source],
                 dialect="native",
                 edit=EDIT,
-                rights=rights,
+                rights=Rights.of(request.user),
                 approve=approve,
                 written=lambda: self.note_written(slug),
             )
@@ -206,6 +227,9 @@ def describe_written(noun: str, *, deleting: str) -> Callable[[W], W]:
                 **responses(ImportAnswer, 409, 412, 413, 415, 428),
             },
         )
+        patch = describe_patch(
+            noun, a_kind, ImportAnswer, 409, 412, 413, 415, 428, parameters=[IF_MATCH, ETAG]
+        )
         delete = extend_schema(
             operation_id=f"{noun}_delete",
             summary=f"{'Archive' if kind == 'suite' else 'Delete'} {a_kind}",
@@ -214,6 +238,6 @@ def describe_written(noun: str, *, deleting: str) -> Callable[[W], W]:
             request=None,
             responses={(204, None): None, **problems(404, 409, 412, 428)},
         )
-        return extend_schema_view(get=get, put=put, delete=delete)(view)
+        return extend_schema_view(get=get, put=put, patch=patch, delete=delete)(view)
 
     return describe
