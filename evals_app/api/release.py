@@ -12,13 +12,11 @@ from rest_framework.response import Response
 from evals_app.api.runs.run_views import VIEW, find_run
 from evals_app.library.shipping import (
     DECIDING,
-    CannotDecideError,
     accept_failures,
-    decide_shipping,
     set_readiness,
     withdraw_acceptance,
 )
-from evals_app.models import AcceptedFailure, Agent, Run, ShipDecision, Suite
+from evals_app.models import AcceptedFailure, Agent, ShipDecision, Suite
 from evals_app.reports.answers.release import (
     AcceptedFailureJson,
     ReleaseJson,
@@ -37,6 +35,7 @@ from evals_app.reports.answers.topics.topic_json import (
 )
 from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import AcceptFailures, Nothing, SetReadiness, Ship, read_body
+from evals_app.requests.decisions import decide, release_of_run
 from evals_app.requests.endpoint import (
     Endpoint,
     ListEndpoint,
@@ -47,7 +46,7 @@ from evals_app.requests.endpoint import (
 )
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import BLANK, RefusedError
-from evals_app.runs.release import SuiteRelease, release_of
+from evals_app.runs.release import release_of
 from evals_app.runs.topics import topics_of
 from fixtures_app.ground.words import near
 
@@ -97,15 +96,7 @@ class DecideRun(Endpoint):
     )
     def post(self, request: Request, pk: int) -> Response:
         body = read_body(Ship, request.data)
-        run, release = _find_release(pk)
-        decision = decide_shipping(
-            run,
-            shipped=body.shipped,
-            answered=release.sentence,
-            is_yes=release.check.answer == "yes",
-            by=user_of(request),
-            reason=body.reason,
-        )
+        decision = decide(find_run(pk), body, by=user_of(request))
         return Response(ship_decision_json(decision), status=201)
 
 
@@ -126,8 +117,7 @@ class AcceptFailuresOfRun(Endpoint):
         body = read_body(AcceptFailures, request.data)
         run = find_run(pk)
         accept_failures(run, body.cases, by=user_of(request), reason=body.reason, until=body.until)
-        _, release = _find_release(pk)
-        return Response(release.to_json(), status=201)
+        return Response(release_of_run(run).to_json(), status=201)
 
 
 class WithdrawAcceptance(Endpoint):
@@ -201,10 +191,3 @@ class TopicOfAgent(Endpoint):
 
 def _today() -> date:
     return timezone.now().date()
-
-
-def _find_release(pk: int) -> tuple[Run, SuiteRelease]:
-    run = find_run(pk)
-    if run.suite is None:
-        raise CannotDecideError(f"The suite of run {run.pk} was deleted.")
-    return run, release_of(run.suite, run=run)

@@ -161,7 +161,7 @@ class OneSchedule(OneEndpoint):
     @describe_patch("schedules", "a schedule, which then runs as the caller", ScheduleDetails)
     def patch(self, request: Request, pk: int) -> Response:
         schedule = _find(pk)
-        body = self.patched(request, _body_of(schedule))
+        body = self.merge_body(request, _body_of(schedule))
         return Response(_details(_write(schedule, body, user_of(request))))
 
     @extend_schema(

@@ -168,7 +168,7 @@ class OneWebhook(OneEndpoint):
         hook = _find(pk)
         known = _answer(hook)
         stored = {key: known[key] for key in WriteWebhook.model_fields if key in known}
-        return Response(_answer(_write(hook, self.patched(request, stored), user_of(request))))
+        return Response(_answer(_write(hook, self.merge_body(request, stored), user_of(request))))
 
     @extend_schema(
         operation_id="webhooks_delete",

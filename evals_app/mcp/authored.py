@@ -25,10 +25,22 @@ from evals_app.library.importing.file_import import (
     unchecked_words,
 )
 from evals_app.library.importing.rights import Rights
+from evals_app.mcp.answers import (
+    AgentData,
+    AgentsData,
+    ChangeOfFile,
+    FilesData,
+    FixtureData,
+    FixturesData,
+    SuiteData,
+    SuitesData,
+    TriedCheckData,
+)
 from evals_app.mcp.guide import page, pages
-from evals_app.mcp.tool import Caller, PartOfAnswer, lines_of
+from evals_app.mcp.tool import Caller, PartOfAnswer, Told, lines_of
 from evals_app.models import Agent, Execution, Run, Suite, Transcript
 from evals_app.reports.answers.losses import checks_not_read
+from evals_app.reports.answers.run_answers import Json
 from evals_app.reports.reference.checks import COMMON, FAMILIES, option_table, reference_of
 from evals_app.reports.words.figures import count_text
 from evals_app.reports.words.shares import share_of_cases
@@ -143,17 +155,29 @@ class _Written(Spec):
     check: AssertionSpec
 
 
-def list_suites(caller: Caller, given: Search) -> str:
+def list_suites(caller: Caller, given: Search) -> Told:
     """List current suites, with their standing for those who may see runs."""
     rows = Suite.objects.current().select_related("agent")
     if not caller.user.has_perm("evals_app.view_run"):
-        return _list_names([_suite_line(suite) for suite in _search(rows, given.text)], "suite")
-    suites = _search(with_last_runs(rows), given.text)
-    lines = [
-        f"{_suite_line(suite)}: {_standing(standing.verdict_run)}"
-        for suite, standing in zip(suites, standings(suites), strict=True)
+        suites = _search(rows, given.text)
+        lines, runs = [_suite_line(suite) for suite in suites], [None for _ in suites]
+    else:
+        suites = _search(with_last_runs(rows), given.text)
+        runs = [standing.verdict_run for standing in standings(suites)]
+        lines = [
+            f"{_suite_line(suite)}: {_standing(run)}"
+            for suite, run in zip(suites, runs, strict=True)
+        ]
+    data = [
+        SuiteData.of_object(
+            suite,
+            agent=suite.agent.slug,
+            last_run=run and run.pk,
+            verdict=run and run.verdict,
+        )
+        for suite, run in zip(suites[:MAX_LISTED], runs, strict=False)
     ]
-    return _list_names(lines, "suite")
+    return Told(_list_names(lines, "suite"), SuitesData.of(suites=data))
 
 
 def _suite_line(suite: Suite) -> str:
@@ -167,23 +191,26 @@ def _standing(run: Run | None) -> str:
     return f"run {run.pk} {run.verdict}, cases passed: {share_of_cases(vars(run))}"
 
 
-def list_agents(_caller: Caller, given: Search) -> str:
+def list_agents(_caller: Caller, given: Search) -> Told:
     """List agents."""
-    rows = [
+    agents = _search(Agent.objects.all(), given.text)
+    lines = [
         f"- {agent.slug} “{agent.name}”, driver {agent.driver}"
         + (f", model {agent.model}" if agent.model else "")
-        for agent in _search(Agent.objects.all(), given.text)
+        for agent in agents
     ]
-    return _list_names(rows, "agent")
+    data = [AgentData.of_object(agent, model=agent.model or None) for agent in agents[:MAX_LISTED]]
+    return Told(_list_names(lines, "agent"), AgentsData.of(agents=data))
 
 
-def list_fixtures(_caller: Caller, given: Search) -> str:
+def list_fixtures(_caller: Caller, given: Search) -> Told:
     """List fixtures."""
-    rows = [
-        f"- {fixture.slug} “{fixture.name}”" + _about(fixture.description)
-        for fixture in _search(Fixture.objects.all(), given.text)
+    fixtures = _search(Fixture.objects.all(), given.text)
+    lines = [
+        f"- {fixture.slug} “{fixture.name}”" + _about(fixture.description) for fixture in fixtures
     ]
-    return _list_names(rows, "test data")
+    data = [FixtureData.of_object(fixture) for fixture in fixtures[:MAX_LISTED]]
+    return Told(_list_names(lines, "test data"), FixturesData.of(fixtures=data))
 
 
 def _about(description: str) -> str:
@@ -291,7 +318,7 @@ def read_guide(_caller: Caller, given: ReadGuide) -> str:
     return page(name)
 
 
-def check_files(caller: Caller, given: Files) -> str:
+def check_files(caller: Caller, given: Files) -> Told:
     """Report what writing files would do."""
     report = _import(caller, given, dry_run=True)
     parts = [f"No errors. version: {report.before}", "write_files would make these changes:"]
@@ -302,10 +329,16 @@ def check_files(caller: Caller, given: Files) -> str:
     if report.without_checks:
         parts += map(unchecked_words, report.without_checks)
         parts.append("write_files refuses this unless you send accept_no_checks: true.")
-    return "\n".join([*parts, *_remarks(report)])
+    text = "\n".join([*parts, *_remarks(report)])
+    return Told(text, _files_data(report, version=report.before))
 
 
-def write_files(caller: Caller, given: FilesToWrite) -> str:
+def _files_data(report: ImportReport, *, version: str) -> Json:
+    changes = [ChangeOfFile.of_object(change) for change in report.changes]
+    return FilesData.of(version=version, changes=changes, remarks=_remarks(report))
+
+
+def write_files(caller: Caller, given: FilesToWrite) -> Told:
     """Write files."""
     before = [given.version] if given.version else []
     try:
@@ -321,7 +354,8 @@ def write_files(caller: Caller, given: FilesToWrite) -> str:
             "Someone has changed something since: call check_files again. Nothing was written."
         )
         raise refused_at("version", message) from None
-    return "\n".join(["Written:", *_changes(report), *_remarks(report)])
+    text = "\n".join(["Written:", *_changes(report), *_remarks(report)])
+    return Told(text, _files_data(report, version=report.after))
 
 
 def _import(caller: Caller, given: Files, **how: Any) -> ImportReport:
@@ -361,7 +395,7 @@ def _remarks(report: ImportReport) -> list[str]:
     ]
 
 
-def try_check(caller: Caller, given: OneCheck) -> str:
+def try_check(caller: Caller, given: OneCheck) -> Told:
     """Grade one check on a reply."""
     if not any(map(caller.user.has_perm, _MAY_TRY)):
         raise PermissionDenied(
@@ -384,11 +418,12 @@ def try_check(caller: Caller, given: OneCheck) -> str:
     grade = async_to_sync(grade_pasted)(
         check, reply=reply, turn=given.turn, expected=given.expected, last=last
     )
+    data = TriedCheckData.of_object(grade, status=grade.status.value)
     if grade.status is not GradeStatus.OK:
-        return f"{grade.status.value}: {grade.reason}"
+        return Told(f"{grade.status.value}: {grade.reason}", data)
     verdict = {True: "passed", False: "failed", None: "informational only"}[grade.passed]
     score = "" if grade.score is None else f" (score {grade.score:.2f})"
-    return f"{verdict}{score}: {grade.reason}"
+    return Told(f"{verdict}{score}: {grade.reason}", data)
 
 
 def _conversation(caller: Caller, pk: int) -> Trial:

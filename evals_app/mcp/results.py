@@ -1,7 +1,7 @@
 """Tools for runs: forecast them, start them, read how they went and why, compare them."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -10,9 +10,19 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.specs.base_spec import Name, Slug, Spec
 from evals_app.engine.statistics.comparison import ChangeKind
 from evals_app.engine.verdicts.run_summary import RunVerdict
-from evals_app.library.changes.edits import CANCELLED, note_edit
 from evals_app.library.importing.rights import Rights
-from evals_app.mcp.tool import Caller, PartOfAnswer, lines_of
+from evals_app.mcp.answers import (
+    MAX_ROWS,
+    ChangedCase,
+    CheckData,
+    ComparedData,
+    ConversationData,
+    RunsData,
+    RunWithConversations,
+    StartedData,
+    WhyData,
+)
+from evals_app.mcp.tool import Caller, PartOfAnswer, Told, lines_of
 from evals_app.models import Execution, Run, Suite
 from evals_app.reports.answers.comparison import (
     case_change,
@@ -23,9 +33,9 @@ from evals_app.reports.answers.comparison import (
     outcome_text,
 )
 from evals_app.reports.answers.decided import verdict_with_people
-from evals_app.reports.answers.forecasts import in_words
+from evals_app.reports.answers.forecasts import forecast_json, in_words
 from evals_app.reports.answers.notes import run_notes
-from evals_app.reports.answers.run_answers import Json, Row
+from evals_app.reports.answers.run_answers import Json, Row, RunRow
 from evals_app.reports.answers.run_json import execution_row_json, run_json
 from evals_app.reports.renderers.conversations import (
     NO_CALLS,
@@ -44,7 +54,6 @@ from evals_app.requests.bodies import Ceiling, RunId, StartRun, suite_and_agent
 from evals_app.requests.problems import refused_at
 from evals_app.requests.starts import start_once
 from evals_app.requests.waiting import wait_until
-from evals_app.runs.ending.cancel import cancel_run as stop
 from evals_app.runs.ground.workers import live_workers
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.reading.compared_runs import changed_checks
@@ -133,7 +142,7 @@ class ReleasedSuite(PartOfAnswer):
     suite: Slug
 
 
-def may_we_ship(_caller: Caller, given: ReleasedSuite) -> str:
+def may_we_ship(_caller: Caller, given: ReleasedSuite) -> Told:
     """Answer whether what a suite tests may be shipped, with the reasons."""
     suite = Suite.objects.select_related("agent", "baseline").filter(slug=given.suite).first()
     if suite is None:
@@ -143,10 +152,10 @@ def may_we_ship(_caller: Caller, given: ReleasedSuite) -> str:
     words = map(release.words, (*release.check.reasons, *release.check.notes))
     decided = [f"{release.decision.in_words}."] if release.decision else []
     reasons = (f"{sentence} {detail}" for sentence, detail in words)
-    return "\n".join([release.sentence, *decided, *reasons])
+    return Told("\n".join([release.sentence, *decided, *reasons]), release.to_json())
 
 
-def list_runs(_caller: Caller, given: FindRuns) -> str:
+def list_runs(_caller: Caller, given: FindRuns) -> Told:
     """List runs, newest first."""
     rows = run_rows()
     if given.suite is not None:
@@ -156,10 +165,13 @@ def list_runs(_caller: Caller, given: FindRuns) -> str:
     if given.before is not None:
         rows = rows.filter(pk__lt=given.before)
     found = list(rows.order_by("-pk")[: MAX_RUNS + 1])
-    lines = [f"- {_run_line(run_json(row))}" for row in found[:MAX_RUNS]]
-    if len(found) > MAX_RUNS:
-        lines.append(f"There are more: call list_runs with before: {found[MAX_RUNS - 1]['id']}.")
-    return lines_of(lines, empty="There is no such run.")
+    runs = [run_json(row) for row in found[:MAX_RUNS]]
+    before = runs[-1]["id"] if len(found) > MAX_RUNS else None
+    lines = [f"- {_run_line(run)}" for run in runs]
+    if before is not None:
+        lines.append(f"There are more: call list_runs with before: {before}.")
+    text = lines_of(lines, empty="There is no such run.")
+    return Told(text, RunsData.of(runs=runs, before=before))
 
 
 def _run_line(run: Json) -> str:
@@ -179,15 +191,17 @@ def _counts(run: Json) -> str:
     return f"{numbers or 'nothing'} of {count_text(counts['total'], 'conversation')}"
 
 
-def forecast_run(caller: Caller, given: StartRun) -> str:
+def forecast_run(caller: Caller, given: StartRun) -> Told:
     """Return the forecast of a run."""
     suite, agent = suite_and_agent(given, caller.user)
     by = caller.user.pk
     expected = forecast(suite, by=by, agent=agent, **given.choices())
-    return in_words(expected, max_cost_usd=given.max_cost_usd, month_left_usd=month_left(by))
+    left = month_left(by)
+    text = in_words(expected, max_cost_usd=given.max_cost_usd, month_left_usd=left)
+    return Told(text, forecast_json(expected, month_left_usd=left))
 
 
-def start_run(caller: Caller, given: StartLimitedRun) -> str:
+def start_run(caller: Caller, given: StartLimitedRun) -> Told:
     """Start a run."""
     body = StartRun(**given.model_dump(exclude={"idempotency_key"}))
     run, is_new = start_once(body, key=given.idempotency_key, user=caller.user)
@@ -195,31 +209,53 @@ def start_run(caller: Caller, given: StartLimitedRun) -> str:
     text = f"Run {run.pk} {did}: {count_text(run.total, 'conversation')}."
     if not live_workers().exists():
         text += " No worker is running, so it waits until your administrator starts one."
-    return f"{text} Follow it: read_run with run: {run.pk} and wait_s: {MAX_WAIT_S}."
+    text += f" Follow it: read_run with run: {run.pk} and wait_s: {MAX_WAIT_S}."
+    return Told(text, StartedData.of(run=run_row(run.pk), is_new=is_new))
 
 
-def cancel_run(caller: Caller, given: JustRun) -> str:
-    """Stop a run."""
-    run = _find(given.run)
-    if stop(run):
-        note_edit(run, user=caller.user, note=CANCELLED)
-    return f"Run {given.run} is being stopped; running conversations end within two seconds."
-
-
-def read_run(_caller: Caller, given: RunQuery) -> str:
+def read_run(_caller: Caller, given: RunQuery) -> Told:
     """Return how a run went, failures first."""
-    _find(given.run)
+    find_run(given.run)
     note = (
         ""
         if _wait(given.run, given.wait_s)
         else "This call did not wait, because too many others are waiting. "
     )
-    run = results_of(_find(given.run), link=lambda _model, _key: "").run
-    lines = [note + _run_line(run), *_outcome(run), *_executions(run, given.show)]
-    return "\n".join(lines)
+    run = results_of(find_run(given.run), link=lambda _model, _key: "").run
+    kinds = [given.show] if given.show else ["failed", "errored"]
+    rows = _rows_of(run["id"], kinds)
+    lines = [note + _run_line(run), *_outcome(run), *_executions(rows, kinds)]
+    data = RunWithConversations.of(
+        run={key: run[key] for key in RunRow.KEYS},
+        notes=list(run_notes(run)),
+        conversations=[_conversation_data(row) for row in rows[:MAX_ROWS]],
+        more=len(rows) > MAX_ROWS,
+    )
+    return Told("\n".join(lines), data)
 
 
-def _find(pk: int) -> Run:
+def _rows_of(run: int, kinds: Sequence[str]) -> list[Json]:
+    """Return conversations of a run, kind by kind, and one more than are listed."""
+    rows = execution_rows().filter(run=run).order_by("position", "trial")
+    shown: list[Row] = []
+    for kind in kinds:
+        wanted = rows if kind == "all" else rows.filter(verdict=kind)
+        shown += wanted[: MAX_EXECUTIONS + 1 - len(shown)]
+    return [execution_row_json(row) for row in shown]
+
+
+def _conversation_data(row: Json) -> Json:
+    reason = row["reason"] and _short(row["reason"], _SHORT)
+    return ConversationData.of(row, execution=row["id"], reason=reason)
+
+
+def run_row(pk: int) -> Json:
+    """Return a run as lists show it."""
+    return run_json(run_rows().get(pk=pk))
+
+
+def find_run(pk: int) -> Run:
+    """Return a run, without its summary."""
     run = Run.objects.filter(pk=pk).defer("summary").first()
     if run is None:
         raise refused_at("run", f"There is no run {pk}. Call list_runs for those that exist.")
@@ -254,20 +290,14 @@ def _outcome(run: Json) -> Iterator[str]:
         yield f"Gate {': '.join(gate_texts(gate, scale=scale))}: {state}{why}"
 
 
-def _executions(run: Json, show: Show | None) -> Iterator[str]:
+def _executions(shown: Sequence[Json], kinds: Sequence[str]) -> Iterator[str]:
     """List executions, by default those that failed, then those that errored."""
-    kinds = [show] if show else ["failed", "errored"]
-    rows = execution_rows().filter(run=run["id"]).order_by("position", "trial")
-    shown: list[Row] = []
-    for kind in kinds:
-        wanted = rows if kind == "all" else rows.filter(verdict=kind)
-        shown += wanted[: MAX_EXECUTIONS + 1 - len(shown)]
     if not shown:
-        yield f"No conversation {' or '.join(kinds)}." if show != "all" else "No conversations."
+        yield f"No conversation {' or '.join(kinds)}." if kinds != ["all"] else "No conversations."
         return
     yield "Conversations:"
     for row in shown[:MAX_EXECUTIONS]:
-        yield f"- {_execution_line(execution_row_json(row))}"
+        yield f"- {_execution_line(row)}"
     if len(shown) > MAX_EXECUTIONS:
         yield f"- and more; only {MAX_EXECUTIONS} are listed"
     yield "To read one with its grades, call why_failed with its number as `execution`."
@@ -282,7 +312,7 @@ def _execution_line(row: Json) -> str:
     return f"conversation {row['id']}, case “{row['case']}”, trial {row['trial']}: {state}{cause}{reason}"
 
 
-def why_failed(_caller: Caller, given: ExecutionQuery) -> str:
+def why_failed(_caller: Caller, given: ExecutionQuery) -> Told:
     """Return the grades and the conversation of an execution, failures first."""
     pk = _execution(given)
     execution = execution_details(pk)
@@ -292,9 +322,19 @@ def why_failed(_caller: Caller, given: ExecutionQuery) -> str:
     head = [f"Run {execution['run']}, {_execution_line(execution)}"]
     if execution["score"] is not None:
         head.append(f"Score: {score_text(execution['score'], scale=scale)}")
-    return "\n".join(
-        [*head, "", *_grades(execution["grades"] or ()), "", *_conversation(execution)]
+    grades = sorted(execution["grades"] or (), key=lambda grade: _ORDER.index(grade_state(grade)))
+    lines = [*head, "", *_grades(grades), "", *_conversation(execution)]
+    data = WhyData.of(
+        _conversation_data(execution),
+        run=execution["run"],
+        checks=[_check_data(grade) for grade in grades],
     )
+    return Told("\n".join(lines), data)
+
+
+def _check_data(grade: Json) -> Json:
+    reason = grade["reason"] and _short(grade["reason"], _SHORT)
+    return CheckData.of(grade, grade=grade["id"], state=grade_state(grade), reason=reason)
 
 
 def _execution(given: ExecutionQuery) -> int:
@@ -305,7 +345,7 @@ def _execution(given: ExecutionQuery) -> int:
         raise refused_at(
             "execution", "Send `execution`, the number of a conversation, or a run and a case."
         )
-    run = _find(given.run)
+    run = find_run(given.run)
     rows = Execution.objects.filter(run=run, case=given.case).order_by("trial")
     found = dict(rows.values_list("pk", "verdict"))
     if not found:
@@ -317,18 +357,18 @@ def _execution(given: ExecutionQuery) -> int:
 _ORDER = ("failed", "error", "ungraded", "passed", "informational", "not_applicable")
 
 
-def _grades(grades: Iterable[Json]) -> Iterator[str]:
+def _grades(grades: Sequence[Json]) -> Iterator[str]:
     yield "Checks, failed ones first:"
-    by_state = sorted(grades, key=lambda grade: _ORDER.index(grade_state(grade)))
-    for grade in by_state:
+    for grade in grades:
         where = "whole conversation" if grade["turn"] is None else f"turn {grade['turn']}"
         score = "" if grade["score"] is None else f", score {grade['score']:.2f}"
-        yield f"- {grade_state(grade)}: {grade['name']} ({grade['type']}, {where}{score})"
+        number = "" if grade["id"] is None else f", grade {grade['id']}"
+        yield f"- {grade_state(grade)}: {grade['name']} ({grade['type']}, {where}{score}{number})"
         if grade["reason"]:
             yield f"  {_short(grade['reason'], MAX_CHARS)}"
         for quote in grade["evidence"][:5]:
             yield f"  quote: {_short(quote_of(quote), _SHORT)}"
-    if not by_state:
+    if not grades:
         yield "- none"
 
 
@@ -366,7 +406,7 @@ def _short(text: str, most: int) -> str:
     return f"{text[:most]} … {len(text) - most:,} more characters"
 
 
-def compare_runs(caller: Caller, given: TwoRuns) -> str:
+def compare_runs(caller: Caller, given: TwoRuns) -> Told:
     """Compare two runs: the verdict, the numbers, what differs, and each case that changed."""
     comparison = compare([given.base, given.head])
     if not Rights.of(caller.user).may_see_everything():
@@ -392,4 +432,12 @@ def compare_runs(caller: Caller, given: TwoRuns) -> str:
             lines.append(f"  {checks_text(checks[case.name])}")
     if len(changed) > MAX_CASES:
         lines.append("- and more cases")
-    return "\n".join(lines)
+    data = ComparedData.of(
+        base=given.base,
+        head=given.head,
+        headline=headline(head.cases),
+        finding=finding(head.cases),
+        cases=[ChangedCase.of(case=one.name, change=one.change) for one in changed[:MAX_ROWS]],
+        more=len(changed) > MAX_ROWS,
+    )
+    return Told("\n".join(lines), data)

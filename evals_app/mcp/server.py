@@ -45,7 +45,9 @@ def make_server(who: Callable[[], Caller]) -> "Server[Any]":
     ) -> "mcp_types.CallToolResult":
         answer = await call(TOOLS, params.name, params.arguments or {}, who=who)
         text = types.TextContent(type="text", text=answer.text)
-        return types.CallToolResult(content=[text], is_error=answer.is_error)  # type: ignore[no-any-return]
+        return types.CallToolResult(  # type: ignore[no-any-return]
+            content=[text], structured_content=answer.data, is_error=answer.is_error
+        )
 
     async def list_resources(_context: object, _params: object) -> "mcp_types.ListResourcesResult":
         listed = list(map(_describe_resource, resources().values()))
@@ -121,11 +123,12 @@ def _describe(tool: Operation) -> "mcp_types.Tool":
         title=tool.title,
         description=f"{tool.description} For example: {example}",
         input_schema=tool.schema(),
+        output_schema=tool.output_schema(),
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.is_read_only,
             destructive_hint=tool.is_destructive,
-            idempotent_hint=tool.is_read_only,
+            idempotent_hint=tool.is_read_only or tool.is_idempotent,
             open_world_hint=False,
         ),
     )

@@ -1,11 +1,16 @@
 """The tools, in the order in which a client lists them."""
 
-from evals_app.mcp import authored, results
+from evals_app.library.shipping import DECIDING
+from evals_app.mcp import acting, answers, authored, results
 from evals_app.mcp.tool import Operation
+from evals_app.reports.answers.forecasts import ForecastAnswer
+from evals_app.reports.answers.release import ReleaseJson, ShipDecisionJson
+from evals_app.reports.answers.run_answers import ReviewJson
 from evals_app.requests.bodies import StartRun
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.throttles import CheckTrials, Uploads
 from evals_app.runs.ground.rights import RUNNING
+from evals_app.runs.reviews.reviewing import REVIEWING
 
 _SUITES = Need(Scope.READ, "evals_app.view_suite")
 _AGENTS = Need(Scope.READ, "evals_app.view_agent")
@@ -45,6 +50,7 @@ _TABLE = (
         {"text": "refund"},
         _SUITES,
         authored.list_suites,
+        answers.SuitesData,
     ),
     Operation(
         "list_agents",
@@ -54,6 +60,7 @@ _TABLE = (
         {},
         _AGENTS,
         authored.list_agents,
+        answers.AgentsData,
     ),
     Operation(
         "list_fixtures",
@@ -63,6 +70,7 @@ _TABLE = (
         {},
         _FIXTURES,
         authored.list_fixtures,
+        answers.FixturesData,
     ),
     Operation(
         "list_runs",
@@ -72,6 +80,7 @@ _TABLE = (
         {"suite": "refunds", "verdict": "failed"},
         _RUNS,
         results.list_runs,
+        answers.RunsData,
     ),
     Operation(
         "list_checks",
@@ -138,6 +147,7 @@ _TABLE = (
         _FILES,
         _AUTHORS,
         authored.check_files,
+        answers.FilesData,
         rate=Uploads,
     ),
     Operation(
@@ -150,8 +160,10 @@ _TABLE = (
         _FILES,
         _AUTHORS,
         authored.write_files,
+        answers.FilesData,
         is_read_only=False,
         is_destructive=True,
+        is_idempotent=True,
         rate=Uploads,
     ),
     Operation(
@@ -163,6 +175,7 @@ _TABLE = (
         {"check": {"type": "contains", "value": "refund"}, "reply": "Your refund is on its way."},
         _AUTHORS,
         authored.try_check,
+        answers.TriedCheckData,
         rate=CheckTrials,
     ),
     Operation(
@@ -174,6 +187,7 @@ _TABLE = (
         {"suite": "refunds"},
         _RUNS,
         results.forecast_run,
+        ForecastAnswer,
     ),
     Operation(
         "start_run",
@@ -184,6 +198,7 @@ _TABLE = (
         {"suite": "refunds", "cases": ["Asks for a refund"], "max_cost_usd": 0.5},
         _RUN,
         results.start_run,
+        answers.StartedData,
         is_read_only=False,
     ),
     Operation(
@@ -195,6 +210,7 @@ _TABLE = (
         {"run": 12, "wait_s": 20},
         _RUNS,
         results.read_run,
+        answers.RunWithConversations,
     ),
     Operation(
         "why_failed",
@@ -205,6 +221,7 @@ _TABLE = (
         {"run": 12, "case": "Asks for a refund"},
         Need(Scope.READ, "evals_app.view_run", "evals_app.view_execution"),
         results.why_failed,
+        answers.WhyData,
     ),
     Operation(
         "compare_runs",
@@ -215,6 +232,7 @@ _TABLE = (
         {"base": 11, "head": 12},
         _RUNS,
         results.compare_runs,
+        answers.ComparedData,
     ),
     Operation(
         "may_we_ship",
@@ -225,6 +243,7 @@ _TABLE = (
         {"suite": "refunds"},
         _RUNS,
         results.may_we_ship,
+        ReleaseJson,
     ),
     Operation(
         "cancel_run",
@@ -233,7 +252,72 @@ _TABLE = (
         results.JustRun,
         {"run": 12},
         _RUN,
-        results.cancel_run,
+        acting.cancel_run,
+        answers.RunData,
+        is_read_only=False,
+        is_destructive=True,
+        is_idempotent=True,
+    ),
+    Operation(
+        "resume_run",
+        "Resume a run",
+        "Resume a run that was stopped by its cost limit, its time limit or a cancellation. Results"
+        " are kept. max_cost_usd is the new limit of the whole run; left out, it stays as it is.",
+        acting.ResumeRun,
+        {"run": 12, "max_cost_usd": 1},
+        _RUN,
+        acting.resume_run,
+        answers.RunData,
+        is_read_only=False,
+    ),
+    Operation(
+        "rerun_cases",
+        "Run failed cases again",
+        "Run the failed cases of a run again in a new run, as they are now or as they were; `only`"
+        " and `cases` choose others.",
+        acting.RerunOfRun,
+        {"run": 12, "only": "failed", "max_cost_usd": 0.5},
+        _RUN,
+        acting.rerun_cases,
+        answers.StartedData,
+        is_read_only=False,
+    ),
+    Operation(
+        "regrade_run",
+        "Grade a run again",
+        "Grade the stored conversations of a run again in a new run, with the checks of today:"
+        " no agent is asked, only judges.",
+        acting.RegradeOfRun,
+        {"run": 12, "max_cost_usd": 0.5},
+        _RUN,
+        acting.regrade_run,
+        answers.StartedData,
+        is_read_only=False,
+    ),
+    Operation(
+        "review_conversation",
+        "Review a conversation",
+        "Keep what a person says of a grade: that the check passes or not, that a failure is not the"
+        " agent's fault, or a comment. It counts as the word of the person whose token this is: say"
+        " only what they said. why_failed has the numbers of grades.",
+        acting.ReviewOfConversation,
+        {"execution": 118, "grade": 412, "passed": True, "reason": "On its way is right, too."},
+        Need(Scope.AUTHOR, "evals_app.view_execution", REVIEWING),
+        acting.review_conversation,
+        ReviewJson,
+        is_read_only=False,
+    ),
+    Operation(
+        "decide_release",
+        "Note what is shipped",
+        "Note that a person ships the version that a run tested, or does not. What is shipped becomes"
+        " the released version. It counts as the decision of the person whose token this is: ask"
+        " them first.",
+        acting.DecisionOnRun,
+        {"run": 12, "shipped": False, "reason": "Refunds got worse."},
+        Need(Scope.RUN, "evals_app.view_run", DECIDING),
+        acting.decide_release,
+        ShipDecisionJson,
         is_read_only=False,
         is_destructive=True,
     ),

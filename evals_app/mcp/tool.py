@@ -15,6 +15,8 @@ from pydantic import Field
 from evals_app.engine.specs.base_spec import Spec
 from evals_app.formats.reading.problems import keys_text
 from evals_app.models import ApiToken
+from evals_app.reports.answers.run_answers import Answer, Json
+from evals_app.reports.reference.spec_schema import model_schema
 from evals_app.requests.bodies import read_body
 from evals_app.requests.pagination import MAX_ID
 from evals_app.requests.permissions import Need, Scope, lacking
@@ -69,11 +71,19 @@ class PartOfAnswer(Spec):
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What a tool returns: text for a model, and the same in short as data for programs."""
+
+    text: str
+    data: Json
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
-    """A tool: `run` returns its answer as text for a model.
+    """A tool: `run` returns its answer as text for a model; with an `answer` also as data.
 
     `example` are valid arguments. A tool that is destructive may replace or delete what people
-    wrote.
+    wrote. Calling an idempotent one again changes nothing more.
     """
 
     name: str
@@ -82,9 +92,11 @@ class Operation:
     arguments: type[Spec]
     example: Mapping[str, object]
     need: Need
-    run: Callable[[Caller, Any], str]
+    run: Callable[[Caller, Any], str | Told]
+    answer: type[Answer] | None = None
     is_read_only: bool = True
     is_destructive: bool = False
+    is_idempotent: bool = False
     rate: type[RateLimit] | None = None
 
     def schema(self) -> dict[str, Any]:
@@ -93,12 +105,20 @@ class Operation:
         schema.pop("description", None)
         return schema
 
+    def output_schema(self) -> dict[str, Any] | None:
+        """Return the JSON Schema of its data; None if it returns text alone."""
+        if self.answer is None:
+            return None
+        whole, parts = model_schema(self.answer, reference="#/$defs/{model}")
+        return whole | {"$defs": parts}
+
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
     """What a tool answers."""
 
     text: str
+    data: Json | None = None
     is_error: bool = False
 
 
@@ -115,19 +135,22 @@ def call_tool(
         message = f"There is no tool {name!r}.{near(name, tools)} Tools: {', '.join(tools)}."
         return ToolAnswer(message, is_error=True)
     try:
-        return ToolAnswer(_call(tool, arguments, who()))
+        return _call(tool, arguments, who())
     except Exception as error:  # noqa: BLE001 - the caller is a model: it gets words
         return ToolAnswer(_explain(error), is_error=True)
 
 
-def _call(tool: Operation, arguments: Mapping[str, object], caller: Caller) -> str:
+def _call(tool: Operation, arguments: Mapping[str, object], caller: Caller) -> ToolAnswer:
     if lack := caller.lack(tool.need):
         raise PermissionDenied(lack)
     refuse_unstorable(arguments)
     given = read_body(tool.arguments, dict(arguments))
     if tool.rate is not None:
         caller.count(tool.rate)
-    return part(tool.run(caller, given), tool, given)
+    answer = tool.run(caller, given)
+    told = answer if isinstance(answer, Told) else None
+    text = told.text if told else str(answer)
+    return ToolAnswer(part(text, tool, given), told.data if told else None)
 
 
 def refuse_unstorable(arguments: Mapping[str, object]) -> None:

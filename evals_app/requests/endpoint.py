@@ -86,7 +86,7 @@ class Endpoint(ThrottledView):
             return [JsonParser(), MergePatchParser()]
         return super().get_parsers()
 
-    def patched(self, request: Request, stored: JsonObject) -> JsonObject:
+    def merge_body(self, request: Request, stored: JsonObject) -> JsonObject:
         """Return what is stored with the keys that a request changes."""
         if not isinstance(request.data, dict):
             raise refused_at("", "Send a JSON object with the keys to change.")

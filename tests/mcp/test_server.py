@@ -65,6 +65,9 @@ def test_a_coding_agent_goes_from_an_empty_file_to_a_suite_that_passes(mode: str
         async with connected(token, mode=mode) as client:
             offered = (await client.list_tools()).tools
             assert [tool.name for tool in offered] == [*TOOLS]
+            assert [bool(tool.output_schema) for tool in offered] == [
+                tool.answer is not None for tool in TOOLS.values()
+            ]
             assert [
                 bool(tool.annotations and tool.annotations.read_only_hint) for tool in offered
             ] == [tool.is_read_only for tool in TOOLS.values()]
@@ -87,6 +90,7 @@ def test_a_coding_agent_goes_from_an_empty_file_to_a_suite_that_passes(mode: str
             why = await client.call_tool("why_failed", {"run": first, "case": "Asks for a refund"})
             checks, _, conversation = text_of(why).partition("Conversation:")
             assert "- failed: " in checks
+            assert why.structured_content["checks"][0]["state"] == "failed"
             assert "[Agent, turn 1] Your refund is on its way." in conversation
 
             check = {"type": "contains", "value": "on its way"}

@@ -1,12 +1,14 @@
 """The tools of the MCP server over rows: what they answer, and what they refuse."""
 
 import itertools
+import json
 import re
 from collections.abc import Mapping
 from threading import BoundedSemaphore
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS
 from evals_app.library.importing.file_import import import_files
@@ -19,6 +21,7 @@ from evals_app.runs.ending.cancel import cancel_run
 from tests.api.clients import SUITE, make_user, start_talks
 from tests.library.written import AGENT, JUDGE
 from tests.makers import make_execution, make_grade, make_run, make_suite, make_trial
+from tests.runs.judged_runs import judged_run
 
 pytestmark = pytest.mark.django_db
 
@@ -282,7 +285,11 @@ NEEDS: dict[str, tuple[str, set[str]]] = {
     "why_failed": ("read", {"evals_app.view_run", "evals_app.view_execution"}),
     **dict.fromkeys(("list_checks", "describe_check", "read_guide"), ("read", set())),
     **dict.fromkeys(("check_files", "write_files", "try_check"), ("author", set())),
-    **dict.fromkeys(("start_run", "cancel_run"), ("run", RUNNING)),
+    **dict.fromkeys(
+        ("start_run", "cancel_run", "resume_run", "rerun_cases", "regrade_run"), ("run", RUNNING)
+    ),
+    "review_conversation": ("author", {"evals_app.view_execution", "evals_app.review_execution"}),
+    "decide_release": ("run", {"evals_app.view_run", "evals_app.decide_release"}),
 }
 
 
@@ -296,7 +303,97 @@ def test_each_tool_needs_a_scope_and_permissions() -> None:
         "write_files",
         "start_run",
         "cancel_run",
+        "resume_run",
+        "rerun_cases",
+        "regrade_run",
+        "review_conversation",
+        "decide_release",
     }
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_who_lacks_one_permission_or_the_scope_cannot_call_a_tool(name: str) -> None:
+    scope, permissions = NEEDS[name]
+    lesser = {"run": Scope.READ, "author": Scope.RUN}.get(scope, Scope.SPANS)
+    refused = [
+        Caller(make_user(sorted(permissions - {lacking})), Scope.AUTHOR) for lacking in permissions
+    ]
+
+    for who in (*refused, Caller(make_user(), lesser)):
+        answer = refusal(name, who, **TOOLS[name].example)
+        assert "permission" in answer or "scope" in answer
+
+
+def data_of(name: str, **arguments: Any) -> Any:
+    """Call a tool, and return its data, which its schema describes."""
+    answer = call(name, arguments)
+    assert not answer.is_error, answer.text
+    data = json.loads(json.dumps(answer.data))
+    Draft202012Validator(TOOLS[name].output_schema() or {}).validate(data)
+    return data
+
+
+def test_results_are_also_data(files: Mapping[str, Any]) -> None:
+    assert data_of("check_files", **files)["changes"][-1]["what"] == "created"
+    data_of("write_files", **files)
+    suite = Suite.objects.get(slug="talks")
+    base, head = (
+        make_run({"Greets": [state]}, suite=suite, is_whole=True) for state in ("passed", "failed")
+    )
+    execution = make_execution(
+        head, "Long", trial=make_trial(), grades=[make_grade()], state="failed"
+    )
+
+    assert [row["slug"] for row in data_of("list_suites")["suites"]] == ["talks"]
+    assert {row["slug"] for row in data_of("list_agents")["agents"]} == {"shop", "strict"}
+    assert data_of("list_fixtures")["fixtures"] == []
+    assert [row["id"] for row in data_of("list_runs")["runs"]] == [head.pk, base.pk]
+    assert data_of("forecast_run", suite="talks")["conversations"] == 2
+    assert data_of("read_run", run=head.pk)["conversations"][0]["case"] == "Greets"
+    assert data_of("why_failed", execution=execution.pk)["checks"][0]["grade"]
+    assert data_of("compare_runs", base=base.pk, head=head.pk)["cases"][0]["change"] == "worse"
+    assert data_of("may_we_ship", suite="talks")["answer"]
+    check = {"type": "contains", "value": "a"}
+    assert data_of("try_check", check=check, reply="a")["passed"] is True
+    assert call("read_suite", {"slug": "talks"}).data is None
+
+
+def test_cases_are_run_and_graded_again_below_a_ceiling() -> None:
+    run = start_talks()
+    execution = make_execution(
+        make_run([], suite=run.suite), "Greets", trial=make_trial(), state="failed"
+    )
+
+    assert "max_cost_usd" in refusal("rerun_cases", run=run.pk)
+    assert "max_cost_usd" in refusal("regrade_run", run=run.pk)
+    assert "no run 999" in refusal("rerun_cases", run=999, max_cost_usd=1)
+    again = data_of("rerun_cases", run=execution.run_id, only="all", max_cost_usd=1)["run"]
+    assert Run.objects.get(pk=again["id"]).max_cost_usd == 1
+    data_of("cancel_run", run=run.pk)
+    cancel_run(run)
+    assert "without a ceiling" in refusal("resume_run", run=run.pk, max_cost_usd=2)
+    assert data_of("resume_run", run=run.pk)["run"]["status"] == "queued"
+    assert "was not stopped" in refusal("resume_run", run=run.pk)
+
+
+def test_a_grade_is_reviewed_in_the_name_of_the_caller() -> None:
+    execution = judged_run("hello", "rude").executions.all()[0]
+    grade = execution.grades.all()[0].pk
+
+    said = data_of("review_conversation", execution=execution.pk, grade=grade, passed=False)
+
+    assert (said["grade"], said["passed"]) == (grade, False)
+    assert "has no grade 999" in refusal("review_conversation", execution=execution.pk, grade=999)
+    assert "no conversation 999" in refusal("review_conversation", execution=999, grade=1)
+
+
+def test_a_decision_is_noted() -> None:
+    run = make_run({"Greets": ["failed"]}, suite=make_suite(), is_whole=True)
+
+    assert "reason" in refusal("decide_release", run=run.pk, shipped=True)
+    decided = data_of("decide_release", run=run.pk, shipped=False, reason="It got worse.")
+
+    assert (decided["shipped"], decided["run"]) == (False, run.pk)
 
 
 def test_who_may_write_nothing_may_neither_check_files_nor_try_checks(

@@ -178,7 +178,7 @@ class OneCase(VersionedEndpoint):
         condition = Condition.of(request)
         stored = sound(lambda: self.find_version((slug, pk)))
         condition.require(lambda: stored.version)
-        body = self.patched(request, stored.spec.model_dump(mode="json", by_alias=True))
+        body = self.merge_body(request, stored.spec.model_dump(mode="json", by_alias=True))
         # No one may change it between reading and writing.
         return self._write(request, (slug, pk), body, Condition([stored.version], must_exist=True))
 

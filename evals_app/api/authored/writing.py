@@ -128,7 +128,7 @@ class WrittenEndpoint(VersionedEndpoint):
         if stored is None:
             raise MissingError(self.model, slug)
         condition.require(lambda: stored.version)
-        body = self.patched(request, stored.spec.model_dump(mode="json", by_alias=True))
+        body = self.merge_body(request, stored.spec.model_dump(mode="json", by_alias=True))
         # No one may change it between reading and writing.
         return self._write(request, slug, body, Condition([stored.version], must_exist=True))
 
