@@ -66,8 +66,11 @@ class ConversationFile:
     """What was read of one file.
 
     `losses` are sentences about what it has and Evalwell does not keep, each with the place.
-    `problems` are sentences about what cannot be read. The conversations are made one by one, and
-    `losses` and `problems` are complete once all were taken.
+    `problems` are sentences about what cannot be read, `remarks` say what was guessed. The
+    conversations are made one by one, and all of these are complete once all were taken.
+
+    Of a table, `headers` and `first_rows` show what is in it, and `columns` says what each column is:
+    a key of `tables.MEANINGS` by header.
     """
 
     name: str
@@ -75,6 +78,10 @@ class ConversationFile:
     conversations: Iterable[RecordedConversation]
     losses: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    headers: tuple[str, ...] = ()
+    first_rows: tuple[tuple[str, ...], ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[RecordedConversation]:
         return iter(self.conversations)
@@ -82,6 +89,11 @@ class ConversationFile:
     def lose(self, what: str) -> None:
         """Note a loss; equal ones are counted."""
         self.losses[what] = self.losses.get(what, 0) + 1
+
+    def remark(self, what: str) -> None:
+        """Note a guess, once."""
+        if what not in self.remarks:
+            self.remarks.append(what)
 
 
 def _changed_turn(turn: TurnRecord, change: _Change) -> TurnRecord:

@@ -1,0 +1,233 @@
+"""Conversations in tables: one row for each message, or one for each conversation."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from evals_app.formats.conversations.messages import ROLES, USER, MessageReader, in_turns
+from evals_app.formats.conversations.pasted import read_spoken
+from evals_app.formats.conversations.recorded import ConversationFile, RecordedConversation
+from evals_app.formats.conversations.records import MAX_TAGS, digest_of
+from evals_app.formats.conversations.times import TimeReader
+from evals_app.formats.foreign.words import plain
+from fixtures_app.ground.words import near
+
+FIRST_ROWS = 5
+
+# What a column can be, as a person reads it, and headers that mean it, in small letters.
+MEANINGS = {
+    "id": "Number of the conversation",
+    "author": "Who wrote the message",
+    "text": "The message",
+    "time": "When",
+    "question": "What the customer wrote",
+    "answer": "What the agent answered",
+    "transcript": "The whole conversation",
+    "tags": "Topics",
+    "name": "Name of a person",
+}
+_HEADERS = {
+    "id": "id|conversation|conversation id|ticket|ticket id|ticket number|case id|case number|chat id|thread|thread id"
+    "|session|session id|konversation|vorgang|ticketnummer|fall|gespräch|conversation no|n de ticket|numéro|numero"
+    "|numéro de ticket|caso|número de ticket|ticket no|ticket #|conversacion|conversación|interaction id",
+    "author": "author|role|from|sender|speaker|author type|sender type|direction|written by|actor|von|absender|autor"
+    "|rolle|verfasser|auteur|de|expéditeur|rôle|remitente|rol|user type|author role|participant",
+    "text": "text|message|body|content|comment|message text|message body|nachricht|inhalt|mitteilung|contenu|texte"
+    "|mensaje|contenido|texto|utterance|plain body|message content",
+    "time": "time|date|created|created at|timestamp|sent at|sent|datum|zeit|uhrzeit|zeitpunkt|erstellt|erstellt am"
+    "|heure|créé le|fecha|hora|creado|date time|datetime|created on|message time",
+    "question": "question|customer message|user message|prompt|query|input|customer|user|frage|anfrage|kundenanfrage"
+    "|pregunta|consulta|request|first message|description|kunde|demande",
+    "answer": "answer|reply|response|agent reply|agent message|assistant|output|completion|antwort|réponse|respuesta"
+    "|bot reply|bot response|agent|bot|agent answer",
+    "transcript": "transcript|chat transcript|conversation transcript|full conversation|chat log|chat|verlauf"
+    "|gesprächsverlauf|chatverlauf|transcription|transcripción|messages|conversation text|dialog|dialogue",
+    "tags": "tags|tag|topic|topics|category|labels|label|thema|kategorie|schlagwort|schlagworte|catégorie|étiquettes"
+    "|categoría|etiquetas|reason|subject area",
+    "name": "name|customer name|requester|requester name|author name|sender name|agent name|kundenname|name des kunden"
+    "|nom|nom du client|nombre|nombre del cliente|contact|contact name|assignee|full name",
+}
+_MEANING_OF = {
+    header: meaning for meaning, written in _HEADERS.items() for header in written.split("|")
+}
+SEVERAL = frozenset({"name"})  # meanings that more than one column may have
+_NEEDS = (("text", "author"), ("question",), ("transcript",))
+_ASKS = "Say which columns have what was said: the message and who wrote it; or what the customer wrote and the answer"
+
+
+class ColumnsError(ValueError):
+    """The columns of a table cannot be read as conversations; the message says what is missing."""
+
+
+@dataclass(slots=True)
+class ConversationTable:
+    """Rows of a file. `columns` says by meaning which columns have it, counted from 0."""
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    first_line: int = 2
+    columns: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """The meaning of each column that has one, by its header."""
+        return {
+            self.headers[place]: meaning
+            for meaning, places in self.columns.items()
+            for place in places
+        }
+
+    def cell(self, row: Sequence[str], meaning: str) -> str:
+        """Return the cell of a row with this meaning; empty if there is none."""
+        places = self.columns.get(meaning) or [len(row)]
+        return row[places[0]].strip() if places[0] < len(row) else ""
+
+
+def table_of(
+    rows: Sequence[Sequence[str]], chosen: Mapping[str, str] | None = None
+) -> ConversationTable:
+    """Return rows with their headers, and what each column is: as chosen by header, else as guessed.
+
+    Raises:
+        ColumnsError: there is no message in them, or a chosen column is not there.
+    """
+    filled = [n for n, row in enumerate(rows) if any(cell.strip() for cell in row)]
+    if not filled:
+        raise ColumnsError("The table is empty.")
+    head = filled[0]
+    table = ConversationTable([cell.strip() for cell in rows[head]], rows[head + 1 :], head + 2)
+    for header, meaning in (chosen or {}).items():
+        if header not in table.headers:
+            raise ColumnsError(f"There is no column {header!r}.{near(header, table.headers)}")
+        if meaning and meaning not in MEANINGS:
+            raise ColumnsError(f"A column cannot be {meaning!r}.{near(meaning, MEANINGS)}")
+        if meaning:
+            table.columns.setdefault(meaning, []).append(table.headers.index(header))
+    if not chosen:
+        _guess(table)
+    if not any(all(part in table.columns for part in needed) for needed in _NEEDS):
+        known = ", ".join(filter(None, table.headers))
+        raise ColumnsError(f"{_ASKS}; or the whole conversation. The columns are: {known}.")
+    return table
+
+
+def _guess(table: ConversationTable) -> None:
+    """Guess what the columns are by their headers, and rows with authors rather than answers."""
+    for place, header in enumerate(table.headers):
+        meaning = _MEANING_OF.get(plain(header).replace("_", " ").strip())
+        if meaning and (meaning in SEVERAL or meaning not in table.columns):
+            table.columns.setdefault(meaning, []).append(place)
+    if {"text", "author"} <= table.columns.keys():
+        for other in ("question", "answer", "transcript"):
+            table.columns.pop(other, None)
+    elif "text" in table.columns and "question" not in table.columns:
+        is_spoken = "answer" not in table.columns
+        table.columns["transcript" if is_spoken else "question"] = table.columns.pop("text")
+
+
+def conversations_of(
+    table: ConversationTable, file: ConversationFile
+) -> Iterator[RecordedConversation]:
+    """Read the conversations of a table, in the order in which they begin."""
+    times = TimeReader(table.cell(row, "time") for row in table.rows)
+    if times.is_guess:
+        file.remark("Dates such as 3/4/2026 are read with the day first.")
+    is_by_message = {"text", "author"} <= table.columns.keys()
+    groups: dict[str, list[tuple[int, Sequence[str]]]] = {}
+    for line, row in enumerate(table.rows, table.first_line):
+        if not any(cell.strip() for cell in row):
+            continue
+        key = table.cell(row, "id")
+        if is_by_message and not key and "id" in table.columns:
+            file.problems.append(f"{file.name}:{line}: the row has no number of a conversation.")
+            continue
+        groups.setdefault(key if is_by_message else str(line), []).append((line, row))
+    askers = _askers(table, groups) if is_by_message else set()
+    for rows in groups.values():
+        reader = MessageReader(file, times)
+        for line, row in rows:
+            reader.read(_messages(table, row, line, file, askers))
+        if found := _conversation(table, reader, rows, file):
+            yield found
+
+
+def _askers(
+    table: ConversationTable, groups: Mapping[str, Sequence[tuple[int, Sequence[str]]]]
+) -> set[str]:
+    """Return the authors that are customers, where the file has names instead of roles.
+
+    A name that is in most conversations answers; if none is, who begins a conversation asks.
+    """
+    seen = Counter(
+        author
+        for rows in groups.values()
+        for author in {table.cell(row, "author") for _, row in rows}
+    )
+    busy = {name for name, count in seen.items() if count > max(1, len(groups) / 2)}
+    return seen.keys() - busy if busy else {table.cell(r[0][1], "author") for r in groups.values()}
+
+
+def _messages(
+    table: ConversationTable,
+    row: Sequence[str],
+    line: int,
+    file: ConversationFile,
+    askers: set[str],
+) -> list[dict[str, str]]:
+    at = table.cell(row, "time")
+    if "transcript" in table.columns:
+        spoken = read_spoken(table.cell(row, "transcript"))
+        if not spoken:
+            file.problems.append(f"{file.name}:{line}: nothing in it says who wrote what.")
+        return spoken
+    if "author" not in table.columns or "text" not in table.columns:
+        pair = (("user", table.cell(row, "question")), ("assistant", table.cell(row, "answer")))
+        return [{"role": role, "content": text} for role, text in pair if text]
+    author = table.cell(row, "author")
+    role = ROLES.get(author.lower(), "") or (USER if author in askers else "assistant")
+    return [{"role": role, "content": table.cell(row, "text"), "created_at": at}]
+
+
+def _conversation(
+    table: ConversationTable,
+    reader: MessageReader,
+    rows: Sequence[tuple[int, Sequence[str]]],
+    file: ConversationFile,
+) -> RecordedConversation | None:
+    line, row = rows[0]
+    if all(one.at for one in reader.said):
+        reader.said.sort(key=_time)
+    history, turns = in_turns(reader.said, reports_calls=False)
+    if not turns:
+        file.lose("Conversations without a message of a customer were left out.")
+        return None
+    people = [row[place].strip() for _, row in rows for place in table.columns.get("name", ())]
+    authors = [table.cell(row, "author") for _, row in rows]
+    known = {place for places in table.columns.values() for place in places}
+    tags = [tag.strip() for tag in table.cell(row, "tags").replace(";", ",").split(",")]
+    return RecordedConversation(
+        id=table.cell(row, "id") or digest_of(turns),
+        turns=turns,
+        history=history,
+        happened_at=_first_time(reader, table.cell(row, "time")),
+        tags=tuple(dict.fromkeys(filter(None, tags)))[:MAX_TAGS],
+        names=tuple(
+            dict.fromkeys(filter(None, [*people, *(a for a in authors if a.lower() not in ROLES)]))
+        ),
+        facts={
+            header: row[place].strip()
+            for place, header in enumerate(table.headers)
+            if header and place not in known and place < len(row) and row[place].strip()
+        },
+        place=f"{file.name}:{line}",
+    )
+
+
+def _time(said: object) -> datetime:
+    found: datetime = said.at  # type: ignore[attr-defined]
+    return found
+
+
+def _first_time(reader: MessageReader, written: str) -> datetime | None:
+    return next((one.at for one in reader.said if one.at), None) or reader.times.read(written)
