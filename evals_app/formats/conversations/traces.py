@@ -5,12 +5,12 @@ One trace is one turn. Traces with the same id of a conversation or session are 
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 
 from evals_app.engine.record.trial import Message, TurnRecord
 from evals_app.engine.running.spans import AgentSpan, Tree, calls_of, usage_of
 from evals_app.formats.conversations.messages import AGENT, USER, MessageReader, system_prompt_of
 from evals_app.formats.conversations.recorded import ConversationFile, RecordedConversation
+from evals_app.formats.conversations.times import TimeReader
 from fixtures_app.ground.strict_json import Json
 
 _SESSIONS = (
@@ -73,7 +73,7 @@ def _conversation(
         id=key,
         turns=tuple(turns),
         history=history,
-        happened_at=datetime.fromtimestamp(first.start_ns / _NS, tz=UTC),
+        happened_at=TimeReader().read(first.start_ns // _NS),
         agent=str(next((name for span in traces[0] if (name := span.first(_AGENTS))), "")),
         system_prompt=prompt,
         place=file.name,
@@ -86,7 +86,7 @@ def _turn(spans: Sequence[AgentSpan], reader: MessageReader, number: int) -> Tur
     tops = [span for span in spans if span.parent_id not in ids]
     tree = Tree(spans, [span.parent_id for span in tops])
     models = [span for span in tree.spans if span.kind == "model"]
-    asking = models or tops
+    asking = models or tops or tree.spans  # each may name another as its parent
     reader.read(_prompt(asking[0]))
     reader.read(_said(asking[0], _INPUTS, _NUMBERED_INPUTS, USER))
     asked = [one for one in reader.said if one.role == USER]
