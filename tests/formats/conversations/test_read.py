@@ -108,8 +108,9 @@ def test_dates_that_could_be_either_way_are_said_to_be_guessed() -> None:
 
 def test_workbooks_are_read_from_their_first_sheet() -> None:
     book = Workbook()
-    book.active.append(["Question", "Answer", "Tags"])
-    book.active.append(["Open?", "Until 5.", "hours; shop"])
+    sheet = book.create_sheet("Chats", 0)
+    sheet.append(["Question", "Answer", "Tags"])
+    sheet.append(["Open?", "Until 5.", "hours; shop"])
     book.create_sheet("Notes").append(["Hello"])
     stream = io.BytesIO()
     book.save(stream)

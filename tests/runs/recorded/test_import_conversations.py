@@ -114,7 +114,7 @@ def test_an_interrupted_import_is_not_continued_in_another_way() -> None:
 
 
 def test_what_a_file_loses_and_what_cannot_be_read_stays_with_the_import() -> None:
-    row = imported([row_of(1, ("user", "Hi"), ("system", "x")), {"id": 2}])
+    row = imported([row_of(1, ("user", "Hi"), ("wizard", "x")), {"id": 2}])
     assert (row.added, len(row.losses), len(row.problems)) == (1, 1, 1)
 
 
