@@ -117,7 +117,7 @@ class MessageReader:
             elif isinstance(item, str) and item.strip():
                 self.said.append(Said(AGENT if self._last_role() == USER else USER, item.strip()))
             else:
-                self.file.lose("A message is no object, so it was left out.")
+                self.file.lose("A message is not an object, so it was left out.")
         return self
 
     def _last_role(self) -> str:
@@ -177,7 +177,7 @@ class MessageReader:
             content = part.get("content", part.get("response", part.get("result")))
             self._answer(str(key or ""), content, failed=bool(part.get("is_error")))
         else:
-            self.file.lose(f"Parts of messages that are no text were left out: {kind}.")
+            self.file.lose(f"Parts of messages other than text were left out: {kind}.")
         return ""
 
     def _call(self, item: Mapping[str, Json], arguments: Json) -> Call:
@@ -270,7 +270,7 @@ def _plain(text: str) -> str:
 
 
 def system_prompt_of(said: Sequence[Said]) -> str:
-    """Return what the agent was told before the first message."""
+    """Return the instructions of the agent."""
     return "\n\n".join(one.text for one in said if one.role == SYSTEM)
 
 

@@ -101,7 +101,7 @@ def _read_text(file: ConversationFile, text: str) -> None:
     except (ValueError, RecursionError) as error:
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) < _MIN_LINES or not lines[0].rstrip().endswith(("}", "]")):
-            raise NoConversationError(f"This is no valid JSON: {error}") from None
+            raise NoConversationError(f"This is not valid JSON: {error}") from None
         if any(f'"{key}"' in lines[0] for key in _SPANS):
             _read_traces(file, [line.encode() for line in lines], is_json=True)
         else:
@@ -139,7 +139,7 @@ def _in_lines(file: ConversationFile, text: str) -> Iterator[RecordedConversatio
         try:
             value = read_strictly(line)
         except (ValueError, RecursionError) as error:
-            file.problems.append(f"{place}: this is no valid JSON: {error}")
+            file.problems.append(f"{place}: this is not valid JSON: {error}")
             continue
         times = times or TimeReader(_dates(value))
         yield from _record(file, value, place, times)

@@ -130,7 +130,7 @@ def _exchange(record: JsonObject) -> list[Json]:
 
 
 def _prompts(record: JsonObject) -> list[Json]:
-    """Return the system prompt that stands beside the messages, as Anthropic and Responses have it."""
+    """Return the system prompt that is written beside the messages, as Anthropic and Responses have it."""
     prompt = record.get("system", record.get("instructions"))
     return (
         [{"role": SYSTEM, "content": prompt}] if isinstance(prompt, str | list) and prompt else []

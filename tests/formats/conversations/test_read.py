@@ -162,7 +162,7 @@ def test_messages_of_openai_with_their_tools() -> None:
         Usage(),
         None,
     )
-    assert file.losses == {"Parts of messages that are no text were left out: image_url.": 1}
+    assert file.losses == {"Parts of messages other than text were left out: image_url.": 1}
     assert len(file.problems) == 1
     assert file.problems[0].startswith(
         "x.jsonl:3: It has no messages and no question. It has: nothing."
@@ -438,7 +438,7 @@ def test_messages_that_openinference_numbers() -> None:
     [
         ("x.csv", "", "x.csv: The table is empty."),
         ("x.txt", "  ", "x.txt: The file is empty."),
-        ("x.json", "{", "x.json: This is no valid JSON"),
+        ("x.json", "{", "x.json: This is not valid JSON"),
         ("x.json", "[1]", "x.json, conversation 1: A conversation is an object or a list of messages."),
         ("x.json", '{"a": 1}', "x.json, conversation 1: It has no messages and no question. It has: a."),
         ("x.jsonl", '{"messages": [{"role": "assistant", "content": "Hi"}]}\n{', "x.jsonl:1: No message of it is from a user."),
