@@ -74,7 +74,7 @@ _IS_HTML = re.compile(r"<(?:p|div|br|html|span|a|b|strong|ul|table)\b[^>]*>", re
 
 
 @dataclass(slots=True)
-class Call:
+class RecordedCall:
     """A tool call whose result may come with a later message."""
 
     id: str
@@ -88,13 +88,13 @@ class Call:
 
 
 @dataclass(slots=True)
-class Said:
+class SpokenMessage:
     """One message: who said what when, and which tools were called along with it."""
 
     role: str
     text: str
     at: datetime | None = None
-    calls: list[Call] = field(default_factory=list)
+    calls: list[RecordedCall] = field(default_factory=list)
     reasoning: str = ""
 
 
@@ -105,7 +105,7 @@ class MessageReader:
     file: ConversationFile
     times: TimeReader = field(default_factory=TimeReader)
     customer: str = ""
-    said: list[Said] = field(default_factory=list)
+    said: list[SpokenMessage] = field(default_factory=list)
     names: dict[str, None] = field(default_factory=dict)
     reports_calls: bool = False
 
@@ -115,7 +115,9 @@ class MessageReader:
             if isinstance(item, Mapping):
                 self._read(item)
             elif isinstance(item, str) and item.strip():
-                self.said.append(Said(AGENT if self._last_role() == USER else USER, item.strip()))
+                self.said.append(
+                    SpokenMessage(AGENT if self._last_role() == USER else USER, item.strip())
+                )
             else:
                 self.file.lose("A message is not an object, so it was left out.")
         return self
@@ -145,7 +147,7 @@ class MessageReader:
             key = item.get("tool_call_id") or item.get("call_id") or item.get("name")
             self._answer(str(key or ""), item.get("content"))
             return
-        said = Said(role, "", at)
+        said = SpokenMessage(role, "", at)
         parts = [self._part(said, part) for part in _parts(item)]
         said.text = "\n\n".join(part for part in parts if part.strip()).strip()
         for call in _list(item.get("tool_calls")):
@@ -157,7 +159,7 @@ class MessageReader:
         if said.text or said.calls:
             self.said.append(said)
 
-    def _part(self, said: Said, part: object) -> str:
+    def _part(self, said: SpokenMessage, part: object) -> str:
         """Return the text of a part of a message; its calls and results go where they belong."""
         if isinstance(part, str):
             return _plain(part)
@@ -180,13 +182,13 @@ class MessageReader:
             self.file.lose(f"Parts of messages other than text were left out: {kind}.")
         return ""
 
-    def _call(self, item: Mapping[str, Json], arguments: Json) -> Call:
+    def _call(self, item: Mapping[str, Json], arguments: Json) -> RecordedCall:
         self.reports_calls = True
         read = json_or_text(arguments) if isinstance(arguments, str) else arguments
         args: dict[str, Json] = {} if read in (None, "") else {"input": read}
         args = read if isinstance(read, dict) else args
         key = item.get("call_id") or item.get("id") or item.get("name")
-        return Call(str(key or ""), str(item.get("name") or "tool"), args)
+        return RecordedCall(str(key or ""), str(item.get("name") or "tool"), args)
 
     def _answer(self, key: str, content: Json, *, failed: bool = False) -> None:
         calls = [call for said in self.said for call in said.calls]
@@ -199,9 +201,9 @@ class MessageReader:
         else:
             call.result = json_or_text(text) if text is not None else content
 
-    def _agent_message(self) -> Said:
+    def _agent_message(self) -> SpokenMessage:
         if self._last_role() != AGENT:
-            self.said.append(Said(AGENT, ""))
+            self.said.append(SpokenMessage(AGENT, ""))
         return self.said[-1]
 
     def _role_of(self, item: Mapping[str, Json]) -> str:
@@ -269,13 +271,13 @@ def _plain(text: str) -> str:
     return html.unescape(_TAG.sub("", _BLOCK.sub("\n", text))).strip()
 
 
-def system_prompt_of(said: Sequence[Said]) -> str:
+def system_prompt_of(said: Sequence[SpokenMessage]) -> str:
     """Return the instructions of the agent."""
     return "\n\n".join(one.text for one in said if one.role == SYSTEM)
 
 
 def in_turns(
-    said: Sequence[Said], *, reports_calls: bool
+    said: Sequence[SpokenMessage], *, reports_calls: bool
 ) -> tuple[tuple[Message, ...], tuple[TurnRecord, ...]]:
     """Return what was said before the first message of the user, and the turns from there on.
 
@@ -284,7 +286,7 @@ def in_turns(
     """
     spoken = [one for one in said if one.role in (USER, AGENT)]
     first = next((n for n, one in enumerate(spoken) if one.role == USER), len(spoken))
-    groups: list[tuple[list[Said], list[Said]]] = []
+    groups: list[tuple[list[SpokenMessage], list[SpokenMessage]]] = []
     for one in spoken[first:]:
         if one.role == USER and (not groups or groups[-1][1]):
             groups.append(([], []))
@@ -302,7 +304,7 @@ def in_turns(
     return tuple(map(_message, spoken[:first])), tuple(turns)
 
 
-def _turn(number: int, asked: list[Said], answered: list[Said]) -> TurnRecord:
+def _turn(number: int, asked: list[SpokenMessage], answered: list[SpokenMessage]) -> TurnRecord:
     messages = tuple(map(_message, answered))
     texts = [message.text for message in messages if message.text]
     begin, end = asked[-1].at, answered[-1].at if answered else None
@@ -316,7 +318,7 @@ def _turn(number: int, asked: list[Said], answered: list[Said]) -> TurnRecord:
     )
 
 
-def _message(said: Said) -> Message:
+def _message(said: SpokenMessage) -> Message:
     calls = tuple(call.to_call() for call in said.calls)
     if said.role == USER:
         return Message("user", said.text)
