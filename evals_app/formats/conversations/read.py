@@ -76,13 +76,13 @@ def _read_table(file: ConversationFile, content: bytes, columns: Mapping[str, st
         title for title, rows_of in sheets.items() if rows_of is not rows and any(map(any, rows_of))
     ]:
         file.lose(f"The sheet {other} was left out: conversations are read from the first one.")
-    file.headers, file.first_rows = _shown(rows)
+    file.headers, file.first_rows = _first_rows(rows)
     table = table_of(rows, columns)
-    file.columns = table.chosen
+    file.columns = table.meanings
     file.conversations = _Again(file, lambda: conversations_of(table, file))
 
 
-def _shown(rows: list[list[str]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def _first_rows(rows: list[list[str]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     filled = [row for row in rows if any(cell.strip() for cell in row)]
     head, *rest = filled or [[]]
     return tuple(head), tuple(map(tuple, rest[:FIRST_ROWS]))

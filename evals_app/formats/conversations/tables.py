@@ -70,7 +70,7 @@ class ConversationTable:
     columns: dict[str, list[int]] = field(default_factory=dict)
 
     @property
-    def chosen(self) -> dict[str, str]:
+    def meanings(self) -> dict[str, str]:
         """The meaning of each column that has one, by its header."""
         return {
             self.headers[place]: meaning

@@ -88,11 +88,13 @@ def _turn(spans: Sequence[AgentSpan], reader: MessageReader, number: int) -> Tur
     models = [span for span in tree.spans if span.kind == "model"]
     asking = models or tops or tree.spans  # each may name another as its parent
     reader.read(_prompt(asking[0]))
-    reader.read(_said(asking[0], _INPUTS, _NUMBERED_INPUTS, USER))
+    reader.read(_messages_of(asking[0], _INPUTS, _NUMBERED_INPUTS, USER))
     asked = [one for one in reader.said if one.role == USER]
     if not asked:
         return None
-    answer = MessageReader(reader.file).read(_said(asking[-1], _OUTPUTS, _NUMBERED_OUTPUTS, AGENT))
+    answer = MessageReader(reader.file).read(
+        _messages_of(asking[-1], _OUTPUTS, _NUMBERED_OUTPUTS, AGENT)
+    )
     reply = "\n\n".join(one.text for one in answer.said if one.text)
     calls = calls_of(tree.spans, tree)
     begin, end = min(span.start_ns for span in spans), max(span.end_ns for span in spans)
@@ -129,10 +131,12 @@ def _prompt(span: AgentSpan) -> list[Json]:
     return [{"role": "system", "content": found}] if isinstance(found, str | list) and found else []
 
 
-def _said(span: AgentSpan, names: Sequence[str], numbered: Sequence[str], role: str) -> list[Json]:
+def _messages_of(
+    span: AgentSpan, names: Sequence[str], numbered: Sequence[str], role: str
+) -> list[Json]:
     """Return messages of a model call: in one attribute, or in one for each part of each message."""
     for prefix in numbered:
-        if found := _numbered(span.attributes, prefix, role):
+        if found := _numbered_messages(span.attributes, prefix, role):
             return found
     value = span.read(names)
     if isinstance(value, dict):
@@ -151,7 +155,7 @@ def _said(span: AgentSpan, names: Sequence[str], numbered: Sequence[str], role: 
     return [{"role": role, "content": value}] if isinstance(value, str) and value else []
 
 
-def _numbered(attributes: Mapping[str, Json], prefix: str, role: str) -> list[Json]:
+def _numbered_messages(attributes: Mapping[str, Json], prefix: str, role: str) -> list[Json]:
     """Return messages written as `prefix.0.role`, `prefix.0.content` or `prefix.0.message.role`."""
     found: dict[int, dict[str, Json]] = {}
     for name, value in attributes.items():
