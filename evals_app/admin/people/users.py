@@ -246,7 +246,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
 
     @action(
         description="Where signed in",
-        icon="devices",
+        icon="history",
         url_path="sessions",
         permissions=["signed_in_where"],
     )
