@@ -21,6 +21,7 @@ from evals_app.models import (
     Attachment,
     BulkEdit,
     Case,
+    ConversationSet,
     DeveloperLink,
     EvaluationSteps,
     GradeResult,
@@ -115,6 +116,7 @@ def samples_for(settings: Any) -> Samples:
         ),
         "activity": Activity.objects.create(by_name="owner", kind="changed", text="Changed."),
         "group": Group.objects.create(name="Readers"),
+        "conversationset": ConversationSet.objects.create(slug="desk", name="Help desk"),
     }
     parts = {name: row.pk for name, row in rows.items()}
     parts |= {"runs": run.pk, "executions": execution.pk, "settlements": settlement.pk}

@@ -54,7 +54,15 @@ OUR_MODELS = {
     "fixtures_app": ("fixture", "entitytype"),
     "evals_app": (
         *("suite", "case", "agent", "provider", "evaluationsteps"),
-        *("run", "execution", "apitoken", "monthlyceiling", "schedule", "webhook"),
+        *(
+            "run",
+            "execution",
+            "apitoken",
+            "monthlyceiling",
+            "schedule",
+            "webhook",
+            "conversationset",
+        ),
     ),
     "auth": ("user", "group"),
 }
@@ -91,6 +99,7 @@ _SUITE = "admin/evals_app/suite/"
 _CASE = "admin/evals_app/case/<path:object_id>/"
 _RUN = "admin/evals_app/run/<int:pk>/"
 _SETTLEMENT = "admin/evals_app/settlement/"
+_SET = "admin/evals_app/conversationset/"
 _JUDGES = "admin/evals_app/judgetally/"
 _TASK = "admin/evals_app/reviewtask/"
 _SEES_CEILINGS = "view_monthlyceiling|change_monthlyceiling"
@@ -247,6 +256,17 @@ PAGES: dict[str, Need] = {
         delete=NOBODY,
         change={"GET": "view_run", "POST": NOBODY},
     ),
+    **pages(
+        "evals_app",
+        "conversationset",
+        delete=NOBODY,
+        change={"GET": "view_conversationset|change_conversationset", "POST": NOBODY},
+    ),
+    f"{_SET}import/": "add_conversationset",
+    f"{_SET}import/look/": {"GET": NOBODY, "POST": "add_conversationset"},
+    f"{_SET}<int:pk>/grade/": f"{RUNNING} view_conversationset",
+    f"{_SET}<int:pk>/grade/price/": {"GET": NOBODY, "POST": f"{RUNNING} view_conversationset"},
+    f"{_SET}<int:pk>/remove/": "delete_conversationset",
     f"{_SETTLEMENT}start/<int:pk>/": RUNNING,
     f"{_SETTLEMENT}start/<int:pk>/price/": RUNNING,
     f"{_SETTLEMENT}<int:pk>/live/": "view_run",
@@ -508,6 +528,7 @@ ACTIONS: dict[str, dict[str, str]] = {
         "tabulate_chosen": "view_run|change_run",
     },
     "execution": {"delete_selected": NOBODY},
+    "conversationset": {"delete_selected": NOBODY},
     "evaluationsteps": {"delete_selected": NOBODY},
     "user": {"delete_selected": NOBODY},
     "group": {"delete_selected": SUPERUSER},

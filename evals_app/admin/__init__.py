@@ -9,6 +9,7 @@ from evals_app.admin.people import (
     tokens,
     users,
 )
+from evals_app.admin.real_conversations import set_admin
 from evals_app.admin.retests import retest_admin
 from evals_app.admin.reviews import (
     judges,

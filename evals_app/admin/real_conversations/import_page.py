@@ -1,0 +1,151 @@
+"""The page that imports a file of real conversations: choose it, look at how it was read, confirm."""
+
+from itertools import islice
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+from unfold.widgets import (
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanWidget,
+)
+
+from evals_app.admin.kit.pages import form_data, page_context, person
+from evals_app.admin.kit.permissions import refused_upload
+from evals_app.admin.real_conversations.set_page import ADDING
+from evals_app.formats.conversations.read import read_conversations
+from evals_app.formats.conversations.recorded import ConversationFile, RecordedConversation
+from evals_app.formats.masking.masker import Masker
+from evals_app.models import ConversationSet
+from evals_app.runs.recorded.import_conversations import (
+    CannotImportConversationsError,
+    import_conversations,
+)
+from evals_app.runs.recorded.sets import find_or_make_set
+
+_TEMPLATES = "admin/evals_app/real_conversations"
+_SHOWN = 5  # conversations, before and after masking
+_LOOKED_AT = 200  # conversations that are read for a look
+MAX_BYTES = 50 * 1024 * 1024
+_TOO_LARGE = (
+    "The file is larger than 50 MB. Import it in parts, or by the command import_conversations."
+)
+_NOTHING = "Choose a file, or paste text."
+
+
+class ImportConversationsForm(forms.Form):
+    """A file with conversations, and the set that they belong to."""
+
+    name = forms.CharField(
+        label="Set",
+        max_length=200,
+        widget=UnfoldAdminTextInputWidget(
+            attrs={"list": "known-sets", "placeholder": "for example Help desk"}
+        ),
+        help_text="Where they come from. The same name again adds to it.",
+    )
+    file = forms.FileField(label="File", required=False)
+    pasted = forms.CharField(
+        label="Or paste text", required=False, widget=UnfoldAdminTextareaWidget(attrs={"rows": 4})
+    )
+    is_masked = forms.BooleanField(
+        label="Mask names, addresses and numbers",
+        required=False,
+        initial=True,
+        widget=UnfoldBooleanWidget(),
+        help_text="They are replaced before anything is stored, and cannot be brought back.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        if given.get("file") is None and not given.get("pasted", "").strip():
+            raise forms.ValidationError(_NOTHING)
+        if given.get("file") is not None and given["file"].size > MAX_BYTES:
+            raise forms.ValidationError(_TOO_LARGE)
+        return given
+
+    def read(self) -> ConversationFile:
+        """Return the conversations of the file, or of the pasted text."""
+        file = self.cleaned_data.get("file")
+        if file is None:
+            return read_conversations("pasted.jsonl", self.cleaned_data["pasted"].encode())
+        file.seek(0)
+        return read_conversations(file.name, file.read())
+
+    @property
+    def masker(self) -> Masker | None:
+        return Masker() if self.cleaned_data["is_masked"] else None
+
+
+@permission_required(ADDING, raise_exception=True)
+def import_file(request: HttpRequest) -> HttpResponse:
+    """Import a file into a set, and lead to the set."""
+    context = page_context(request, ConversationSet) | {"title": "Import conversations"}
+    given = form_data(request)
+    if given is not None and (refused := refused_upload(request, context)):
+        return refused
+    form = ImportConversationsForm(
+        given, request.FILES or None, initial={"name": request.GET.get("set", "")}
+    )
+    if form.is_valid() and (target := _import(request, form)):
+        return redirect("admin:evals_app_conversationset_change", target.pk)
+    context |= {"form": form, "known": ConversationSet.objects.order_by("name")[:100]}
+    return render(request, f"{_TEMPLATES}/import.html", context)
+
+
+def _import(request: HttpRequest, form: ImportConversationsForm) -> ConversationSet | None:
+    target = find_or_make_set(form.cleaned_data["name"], by=person(request))
+    try:
+        row = import_conversations(target, form.read(), masker=form.masker, by=person(request))
+    except CannotImportConversationsError as error:
+        form.add_error(None, list(error.problems))
+        return None
+    level = messages.SUCCESS if row.added else messages.WARNING
+    messages.add_message(request, level, f"{row.added:,} conversations were imported.")
+    return target
+
+
+@require_POST
+@permission_required(ADDING, raise_exception=True)
+def look(request: HttpRequest) -> HttpResponse:
+    """Return how a file is read, with its first conversations as they would be stored."""
+    form = ImportConversationsForm(request.POST, request.FILES)
+    form.fields["name"].required = False
+    if not form.is_valid():
+        return render(request, f"{_TEMPLATES}/look.html", {"problems": _problems_of(form)})
+    file, masker = form.read(), form.masker
+    read = list(islice(file, _LOOKED_AT))
+    stored = [masker.of_conversation(item) if masker else item for item in read]
+    pairs = list(zip(read, stored, strict=True))
+    context = {
+        "problems": file.problems[:_SHOWN],
+        "losses": list(islice(file.losses.items(), _SHOWN)),
+        "kind": file.kind,
+        "count": len(read),
+        "is_part": len(read) == _LOOKED_AT,
+        "shown": stored[:_SHOWN],
+        "masked": sorted(masker.counts.items()) if masker else [],
+        "is_masked": masker is not None,
+        "examples": _examples(pairs),
+    }
+    return render(request, f"{_TEMPLATES}/look.html", context)
+
+
+def _problems_of(form: forms.Form) -> list[str]:
+    return [str(error) for errors in form.errors.values() for error in errors]
+
+
+def _examples(pairs: list[tuple[RecordedConversation, RecordedConversation]]) -> list[Any]:
+    """Return messages that masking changed, before and after."""
+    changed = (
+        (was.user, now.user)
+        for before, after in pairs
+        for was, now in zip(before.turns, after.turns, strict=True)
+        if was.user != now.user
+    )
+    return list(islice(changed, _SHOWN))

@@ -1,0 +1,127 @@
+"""Real conversations on pages: imported in three decisions, looked at, filtered, graded, removed."""
+
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client, TestCase
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from evals_app.admin.real_conversations import set_page
+from evals_app.models import Assertion, ConversationSet, Execution, Run, Suite
+from evals_app.runs.process.worker_loop import work
+from tests.runs.recorded.conversations import content_of, imported, make_set, row_of, rows_of
+from tests.runs.suites import make_suite
+
+pytestmark = pytest.mark.django_db
+
+ANN = row_of("ann", ("user", "I am ann@example.org"), ("assistant", "It is 6.90."))
+
+
+def url(what: str, *keys: int) -> str:
+    return reverse(f"admin:evals_app_conversationset_{what}", args=keys)
+
+
+def upload(rows: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    file = SimpleUploadedFile("week.jsonl", content_of(rows))
+    return {"name": "Help desk", "file": file, "is_masked": "on", **more}
+
+
+def general_suite() -> Suite:
+    suite = make_suite()
+    Assertion.objects.create(suite=suite, type="contains", options={"value": "Answer"})
+    Assertion.objects.create(suite=suite, type="exact_match", options={}, position=1)
+    return suite
+
+
+def test_a_file_is_looked_at_imported_and_graded(admin_client: Client) -> None:
+    looked = admin_client.post(url("look"), upload([*rows_of(2), ANN]))
+    assert looked.context["count"] == 3
+    assert looked.context["masked"] != []
+    assert b"ann@example.org" in looked.content  # as an example of what is masked
+    assert not ConversationSet.objects.exists()
+
+    page = admin_client.post(url("import"), upload([*rows_of(2), ANN]), follow=True)
+    target = ConversationSet.objects.get()
+    assert page.context["target"] == target
+    assert [line.words for line in page.context["lines"]][1:] == ["Question 1", "Question 0"]
+    assert b"ann@example.org" not in page.content
+
+    suite = general_suite()
+    chosen = {"suite": suite.pk, "count": 2}
+    price = admin_client.post(url("price", target.pk), chosen)
+    assert len(price.context["unused"]) == len(price.context["checks"]) == 1
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        admin_client.post(url("grade", target.pk), chosen)
+    work()
+    run = Run.objects.get()
+    assert (run.total, run.suite) == (2, suite)
+    page = admin_client.get(url("change", target.pk))
+    assert page.context["runs"] == [run]
+    assert sum(line.sign is not None for line in page.context["lines"]) == 2
+
+
+def test_conversations_are_filtered_and_come_in_pages(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(set_page, "AT_ONCE", 2)
+    row = imported([*rows_of(3, date="2026-11-16"), row_of("x", tags=["price"])])
+
+    def ids(query: str = "") -> list[str]:
+        page = admin_client.get(url("change", row.conversation_set_id) + query)
+        assert page.status_code == 200
+        return [line.row.external_id for line in page.context["lines"]]
+
+    assert ids() == ["x", "2"]
+    second = Execution.objects.get(case="2").imported_conversation.pk
+    assert ids(f"?before={second}") == ["1", "0"]
+    assert ids("?topic=price") == ["x"]
+    assert ids("?since=2026-11-16&id=1") == ["1"]
+    assert ids("?verdict=failed") == []
+    for nonsense in ("before=x", "since=never", "flag==", "verdict=x", f"before={'9' * 30}"):
+        ids(f"?{nonsense}")
+
+
+def test_the_page_of_a_set_takes_few_queries(
+    admin_client: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    row = imported(rows_of(60))
+    with django_assert_max_num_queries(12):
+        admin_client.get(url("change", row.conversation_set_id))
+
+
+def test_an_imported_conversation_and_a_graded_one_can_be_read(admin_client: Client) -> None:
+    row = imported(rows_of(1))
+    suite = general_suite()
+    data = {"suite": suite.pk}
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        admin_client.post(url("grade", row.conversation_set_id), data)
+    work()
+
+    for execution in Execution.objects.all():
+        page = admin_client.get(reverse("admin:evals_app_execution_change", args=[execution.pk]))
+        assert page.status_code == 200
+        assert b"Question 0" in page.content
+    listed = admin_client.get(reverse("admin:evals_app_execution_changelist"))
+    assert listed.context["cl"].result_list[0].run == Run.objects.get()
+    assert len(listed.context["cl"].result_list) == 1
+    run = Run.objects.get()
+    assert admin_client.get(reverse("admin:evals_app_run_change", args=[run.pk])).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{}, {"name": "Help desk"}, {"name": "", "pasted": "{}"}, {"name": "x" * 201, "pasted": "{}"}],
+)
+def test_what_is_missing_is_asked_for(admin_client: Client, data: dict[str, str]) -> None:
+    page = admin_client.post(url("import"), data)
+    assert page.context["form"].errors
+    assert not ConversationSet.objects.exists()
+
+
+def test_a_set_is_removed_after_a_question(admin_client: Client) -> None:
+    target = make_set()
+    assert admin_client.get(url("remove", target.pk)).context["dialog"]["submit"]
+    admin_client.post(url("remove", target.pk))
+    assert not ConversationSet.objects.exists()
