@@ -39,7 +39,7 @@ from evals_app.models.fields.concurrency import let_others_write
 from evals_app.models.run_records.conversation_sets import added_up, as_topics
 from fixtures_app.ground.storable import storable
 
-AT_ONCE = 200  # conversations of one transaction
+AT_ONCE = 500  # conversations of one transaction
 MAX_NAMED = 100  # ids, and problems, that a report names
 MAX_ID = 200  # characters
 
