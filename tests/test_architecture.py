@@ -44,8 +44,6 @@ TOP_LEVEL = {
     "Makefile",
     "bootstrap.lock",
     "deno.json",
-    "evalwell.py",
-    "py.typed",  # the types of evalwell.py, in the package that is made of it
     "README.md",
     "SECURITY.md",
     "action.yml",

@@ -9,5 +9,5 @@
     pytest_plugin   what pytest loads: its options, and which files are suites
     pytest_items    a test for each case, and one for the gates
 
-`evalwell.py`, at the top of the project, has the public names.
+`evals_app/python/evalwell/`, which is `evalwell` in the installed package, has the public names.
 """

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+PATHS = [str(ROOT), str(ROOT / "evals_app" / "python")]
 SUITE = """\
 suite: Refunds
 slug: refunds
@@ -54,7 +55,7 @@ def run_pytest(folder: Path, *arguments: str) -> str:
     done = subprocess.run(
         [*command, "-p", "evals_app.code.pytest_plugin", "-rA", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*PATHS, str(folder)])},
         capture_output=True,
         text=True,
         timeout=120,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from evalwell import Case, EvalsFailedError, GraderContext, Suite, SuiteError, Turn, check, run
 
 from evals_app.engine.llm.usual_providers import usual_providers
 from evals_app.engine.specs.base_spec import PriceSpec
@@ -19,10 +21,10 @@ from evals_app.formats.reading.sibling_files import SiblingFiles
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import GradeResult, Provider
 from evals_app.models import Suite as SuiteRow
-from evalwell import Case, EvalsFailedError, GraderContext, Suite, SuiteError, Turn, check, run
 from tests.runs.suites import finished
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+PATHS = [str(ROOT), str(ROOT / "evals_app" / "python")]
 EXAMPLES = ROOT / "examples"
 
 
@@ -240,7 +242,7 @@ def test_nothing_of_django_is_loaded() -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(PATHS)},
         check=True,
         capture_output=True,
         text=True,

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-
 from evalwell import run
 
 ROOT = Path(__file__).resolve().parent.parent.parent

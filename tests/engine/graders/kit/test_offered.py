@@ -23,6 +23,7 @@ from evals_app.reports.reference.checks import reference_of
 from evals_app.reports.reference.spec_schema import file_schemas
 
 ROOT = Path(__file__).resolve().parents[4]
+PATHS = [str(ROOT), str(ROOT / "evals_app" / "python")]
 PACKAGE = ROOT / "examples" / "plugin-package"
 
 
@@ -144,7 +145,7 @@ def test_the_example_package_works_when_it_is_installed(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*PATHS, str(tmp_path)])},
         check=True,
         capture_output=True,
         text=True,
