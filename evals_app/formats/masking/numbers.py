@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, ip_address
 
 from phonenumbers import NumberParseException, is_possible_number, is_valid_number, parse
-from stdnum import iban, luhn
-from stdnum.de import idnr
-from stdnum.es import dni, nie
-from stdnum.fr import nir
-from stdnum.it import codicefiscale
-from stdnum.us import ssn
 
+from evals_app.formats.masking.check_digits import (
+    is_french_id,
+    is_german_tax_id,
+    is_iban,
+    is_luhn,
+    is_spanish_id,
+)
 from evals_app.formats.masking.spans import Span
 
 EMAIL, IBAN, CARD, PHONE, ADDRESS_OF_COMPUTER, PERSONAL_ID = (
@@ -30,6 +31,8 @@ _IP = re.compile(
 _DATE = re.compile(
     r"(?:\d{4}([-./])\d{1,2}\1\d{1,2}|\d{1,2}([-./])\d{1,2}\2(?:\d\d){1,2})(?: \d{1,2})?"
 )
+# Numbers of the USA and of Italy, whose shape is enough.
+_BY_SHAPE = re.compile(r"(?!000|666|9)\d{3}-\d{2}-\d{4}|[A-Z]{6}\d\d[A-Z]\d\d[A-Z]\d{3}[A-Z]")
 _IDS = re.compile(r"\b(?:[A-Z]{6}\w{10}|[XYZ]?\d{7,8}-?[A-Z]|\d[\d -]{9,20}\d)\b")
 
 # Countries whose people write their numbers without the country: where such a number is valid.
@@ -76,7 +79,7 @@ def _find_ibans(text: str) -> Iterator[Span]:
     for found in _IBAN.finditer(text):
         ends = [found.end(), *(found.start() + m.start() for m in re.finditer(r"[ -]", found[0]))]
         for end in sorted(ends, reverse=True):  # words after it look like a part of it
-            if iban.is_valid(text[found.start() : end].replace("-", ""), check_country=False):
+            if is_iban(text[found.start() : end]):
                 yield Span(found.start(), end, IBAN)
                 break
 
@@ -85,13 +88,13 @@ def _find_ids(text: str) -> Iterator[Span]:
     for found in _IDS.finditer(text):
         written = found[0]
         if written[0].isalpha() or written[-1].isalpha():
-            is_id = any(kind.is_valid(written) for kind in (dni, nie, codicefiscale))
+            is_id = is_spanish_id(written)
         else:
             said = _SAYS_ID.search(text[max(0, found.start() - 80) : found.start()])
-            is_id = bool(said) and any(kind.is_valid(written) for kind in (idnr, nir, ssn))
+            is_id = bool(said) and (is_german_tax_id(written) or is_french_id(written))
             is_id = is_id or bool(re.fullmatch(r"[12][ ]\d\d[ ]\d\d[ ].{8,14}", written)
-                                  and nir.is_valid(written))  # fmt: skip
-        if is_id or re.fullmatch(r"(?!000|666|9)\d{3}-\d{2}-\d{4}", written):
+                                  and is_french_id(written))  # fmt: skip
+        if is_id or _BY_SHAPE.fullmatch(written):
             yield Span(*found.span(), PERSONAL_ID)
 
 
@@ -118,7 +121,7 @@ def _kind_of(written: str, before: str) -> str:
 def _is_card(written: str, digits: str) -> bool:
     groups = tuple(map(len, re.split(r"[ -]", written)))
     is_grouped = len(groups) == 1 or groups in _CARD_GROUPS
-    return is_grouped and len(digits) in _CARD_DIGITS and luhn.is_valid(digits)
+    return is_grouped and len(digits) in _CARD_DIGITS and is_luhn(digits)
 
 
 def _is_phone(written: str, digits: str, before: str) -> bool:
