@@ -1,4 +1,4 @@
-"""Check digits, by which a number is told from others of its length.
+"""Check digits, which few other numbers of the same length have.
 
 Sources: ISO 13616 and ISO 7064 (IBAN), ISO/IEC 7812 (cards), and what the authorities of each country
 publish about their numbers.
