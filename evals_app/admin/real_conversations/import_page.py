@@ -1,12 +1,13 @@
 """The page that imports a file of real conversations: choose it, look at how it was read, confirm."""
 
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from itertools import islice, zip_longest
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 from unfold.widgets import (
@@ -20,6 +21,7 @@ from evals_app.admin.kit.permissions import refused_upload
 from evals_app.admin.real_conversations.set_page import ADDING
 from evals_app.formats.conversations.read import read_conversations
 from evals_app.formats.conversations.recorded import ConversationFile, RecordedConversation
+from evals_app.formats.conversations.tables import MEANINGS
 from evals_app.formats.masking.masker import Masker
 from evals_app.models import ConversationSet
 from evals_app.runs.recorded.import_conversations import (
@@ -35,6 +37,7 @@ MAX_BYTES = 50 * 1024 * 1024
 _TOO_LARGE = (
     "The file is larger than 50 MB. Import it in parts, or by the command import_conversations."
 )
+_NO_CONVERSATIONS = "There is no conversation in it."
 _NOTHING = "Choose a file, or paste text."
 
 
@@ -70,12 +73,22 @@ class ImportConversationsForm(forms.Form):
         return given
 
     def read(self) -> ConversationFile:
-        """Return the conversations of the file, or of the pasted text."""
-        file = self.cleaned_data.get("file")
-        if file is None:
-            return read_conversations("pasted.jsonl", self.cleaned_data["pasted"].encode())
-        file.seek(0)
-        return read_conversations(file.name, file.read())
+        """Return the conversations of the file, or of the pasted text, its columns as chosen."""
+        upload = self.cleaned_data.get("file")
+        if upload is None:
+            return read_conversations("pasted text", self.cleaned_data["pasted"].encode())
+        upload.seek(0)
+        content: bytes = upload.read()
+        file = read_conversations(upload.name, content)
+        headers = tuple(self.all_of("header"))
+        if headers != file.headers:  # chosen for another file
+            return file
+        chosen = dict(zip(headers, self.all_of("meaning"), strict=False))
+        return read_conversations(upload.name, content, columns=chosen) if headers else file
+
+    def all_of(self, name: str) -> list[str]:
+        """Return all values that were sent under a name."""
+        return self.data.getlist(name) if isinstance(self.data, QueryDict) else []
 
     @property
     def masker(self) -> Masker | None:
@@ -99,9 +112,14 @@ def import_file(request: HttpRequest) -> HttpResponse:
 
 
 def _import(request: HttpRequest, form: ImportConversationsForm) -> ConversationSet | None:
+    file = form.read()
+    if not any(True for _ in file):
+        form.add_error(None, file.problems or [_NO_CONVERSATIONS])
+        return None
     target = find_or_make_set(form.cleaned_data["name"], by=person(request))
+    how: Mapping[str, Any] = {"masker": form.masker, "columns": file.columns}
     try:
-        row = import_conversations(target, form.read(), masker=form.masker, by=person(request))
+        row = import_conversations(target, file, by=person(request), **how)
     except CannotImportConversationsError as error:
         form.add_error(None, list(error.problems))
         return None
@@ -125,7 +143,10 @@ def look(request: HttpRequest) -> HttpResponse:
     context = {
         "problems": file.problems[:_SHOWN],
         "losses": list(islice(file.losses.items(), _SHOWN)),
-        "kind": file.kind,
+        "kind": file.kind if read else "",
+        "remarks": file.remarks,
+        "columns": _columns(file, form.all_of("meaning")),
+        "meanings": MEANINGS,
         "count": len(read),
         "is_part": len(read) == _LOOKED_AT,
         "shown": stored[:_SHOWN],
@@ -134,6 +155,17 @@ def look(request: HttpRequest) -> HttpResponse:
         "examples": _examples(pairs),
     }
     return render(request, f"{_TEMPLATES}/look.html", context)
+
+
+def _columns(file: ConversationFile, chosen: Sequence[str]) -> list[tuple[str, str, list[str]]]:
+    """Return each column of a table: its header, what it is, and what its first rows have."""
+    meanings = [file.columns.get(header, "") for header in file.headers]
+    if file.problems and len(chosen) == len(file.headers):
+        meanings = list(chosen)
+    cells = zip_longest(*file.first_rows, fillvalue="")
+    return list(
+        zip_longest(file.headers, meanings, ([text for text in some if text] for some in cells))
+    )[: len(file.headers)]
 
 
 def _problems_of(form: forms.Form) -> list[str]:

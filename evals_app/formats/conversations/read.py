@@ -79,13 +79,14 @@ def _read_table(file: ConversationFile, content: bytes, columns: Mapping[str, st
     file.headers, file.first_rows = _first_rows(rows)
     table = table_of(rows, columns)
     file.columns = table.meanings
+    table.require_messages()
     file.conversations = _Again(file, lambda: conversations_of(table, file))
 
 
 def _first_rows(rows: list[list[str]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     filled = [row for row in rows if any(cell.strip() for cell in row)]
     head, *rest = filled or [[]]
-    return tuple(head), tuple(map(tuple, rest[:FIRST_ROWS]))
+    return tuple(cell.strip() for cell in head), tuple(map(tuple, rest[:FIRST_ROWS]))
 
 
 def _read_text(file: ConversationFile, text: str) -> None:

@@ -78,6 +78,12 @@ class ConversationTable:
             for place in places
         }
 
+    def require_messages(self) -> None:
+        """Raise ColumnsError if no column has what was said."""
+        if not any(all(part in self.columns for part in needed) for needed in _NEEDS):
+            known = ", ".join(filter(None, self.headers))
+            raise ColumnsError(f"{_ASKS}; or the whole conversation. The columns are: {known}.")
+
     def cell(self, row: Sequence[str], meaning: str) -> str:
         """Return the cell of a row with this meaning; empty if there is none."""
         places = self.columns.get(meaning) or [len(row)]
@@ -90,7 +96,7 @@ def table_of(
     """Return rows with their headers, and what each column is: as chosen by header, else as guessed.
 
     Raises:
-        ColumnsError: there is no message in them, or a chosen column is not there.
+        ColumnsError: there are none, or a chosen column is not there.
     """
     filled = [n for n, row in enumerate(rows) if any(cell.strip() for cell in row)]
     if not filled:
@@ -104,24 +110,22 @@ def table_of(
             raise ColumnsError(f"A column cannot be {meaning!r}.{near(meaning, MEANINGS)}")
         if meaning:
             table.columns.setdefault(meaning, []).append(table.headers.index(header))
-    if not chosen:
-        _guess(table)
-    if not any(all(part in table.columns for part in needed) for needed in _NEEDS):
-        known = ", ".join(filter(None, table.headers))
-        raise ColumnsError(f"{_ASKS}; or the whole conversation. The columns are: {known}.")
+    _guess(table, chosen or {})
     return table
 
 
-def _guess(table: ConversationTable) -> None:
-    """Guess what the columns are by their headers, and rows with authors rather than answers."""
+def _guess(table: ConversationTable, chosen: Mapping[str, str]) -> None:
+    """Guess what the other columns are by their headers."""
     for place, header in enumerate(table.headers):
         meaning = _MEANING_OF.get(plain(header).replace("_", " ").strip())
-        if meaning and (meaning in SEVERAL or meaning not in table.columns):
+        is_free = meaning in SEVERAL or meaning not in table.columns
+        if meaning and is_free and header not in chosen:
             table.columns.setdefault(meaning, []).append(place)
+    guessed = table.columns.keys() - set(chosen.values())
     if {"text", "author"} <= table.columns.keys():
-        for other in ("question", "answer", "transcript"):
-            table.columns.pop(other, None)
-    elif "text" in table.columns and "question" not in table.columns:
+        for other in guessed & {"question", "answer", "transcript"}:
+            table.columns.pop(other)
+    elif "text" in guessed and "question" not in table.columns:
         is_spoken = "answer" not in table.columns
         table.columns["transcript" if is_spoken else "question"] = table.columns.pop("text")
 

@@ -115,7 +115,7 @@ def _column(written: str) -> tuple[str, str]:
     what, is_there, column = written.partition("=")
     if not is_there:
         raise usage_error(f"Write --column as WHAT=COLUMN, for example id=Ticket, not {written}.")
-    return what.strip(), column.strip()
+    return column.strip(), what.strip()
 
 
 def _content(name: str) -> bytes:

@@ -125,3 +125,30 @@ def test_a_set_is_removed_after_a_question(admin_client: Client) -> None:
     assert admin_client.get(url("remove", target.pk)).context["dialog"]["submit"]
     admin_client.post(url("remove", target.pk))
     assert not ConversationSet.objects.exists()
+
+
+def test_columns_of_a_table_are_shown_as_guessed_and_imported_as_chosen(
+    admin_client: Client,
+) -> None:
+    rows = b"Fall,x,y\n7,Where is it?,In Rome.\n"
+    looked = admin_client.post(url("look"), _table(rows))
+    assert looked.context["columns"] == [
+        ("Fall", "id", ["7"]),
+        ("x", "", ["Where is it?"]),
+        ("y", "", ["In Rome."]),
+    ]
+    assert looked.context["problems"][0].startswith("fall.csv: Say which columns")
+    refused = admin_client.post(url("import"), _table(rows))
+    assert "Say which columns" in refused.content.decode()
+    assert not ConversationSet.objects.exists()
+
+    chosen = {"header": ["Fall", "x", "y"], "meaning": ["id", "question", "answer"]}
+    assert admin_client.post(url("look"), _table(rows) | chosen).context["count"] == 1
+    admin_client.post(url("import"), _table(rows) | chosen)
+
+    (found,) = ConversationSet.objects.get().conversations.all()
+    assert found.external_id == "7"
+
+
+def _table(rows: bytes) -> dict[str, object]:
+    return {"name": "Desk", "is_masked": "on", "file": SimpleUploadedFile("fall.csv", rows)}

@@ -83,6 +83,11 @@ def test_columns_that_a_person_chose_replace_the_guess() -> None:
     _, (one,) = _read("x.csv", rows, columns={"a": "", "b": "question", "c": "answer"})
     assert (_said(one), one.facts) == ([("Where?", "Here.")], {"a": "x"})
 
+    _, (one,) = _read(
+        "x.csv", "Frage,b,c\nHi,Yes,5", columns={"b": "answer"}
+    )  # the rest is guessed
+    assert (_said(one), one.facts) == ([("Hi", "Yes")], {"c": "5"})
+
     file, _ = _read("x.csv", rows, columns={"A": "question"})
     assert file.problems == ["x.csv: There is no column 'A'. Did you mean 'a'?"]
     file, _ = _read("x.csv", rows, columns={"a": "questoin"})
