@@ -53,7 +53,7 @@ def test_a_dry_run_tells_and_removes_nothing() -> None:
 
     output = prune("--older-than", "90", "--dry-run")
 
-    lost = "would lose 2 transcripts, 1 prompts of judges."
+    lost = "would lose 2 transcripts, 1 prompt of judges."
     assert output.splitlines() == [
         f"Run {run.pk} of Refunds, ended {run.finished_at:%Y-%m-%d}, {lost}",
         f"In all 1 run {lost} Results stay.",
@@ -72,13 +72,13 @@ def test_reviewed_conversations_go_if_asked_for_and_decisions_stay() -> None:
     Review.objects.create(
         execution=row, grade=grade, passed=True, reason="It is kind.", by_name="Ann"
     )
-    assert "lost 1 transcripts. 1 reviewed conversation stay." in prune("--older-than", "90")
+    assert "lost 1 transcript. 1 reviewed conversation stays." in prune("--older-than", "90")
     assert "Nothing to remove" in prune("--older-than", "90")
 
     planned = prune("--older-than", "90", "--include-reviewed", "--dry-run")
     done = prune("--older-than", "90", "--include-reviewed")
 
-    lost = "lose 1 transcripts, 1 prompts of judges.\n"
+    lost = "lose 1 transcript, 1 prompt of judges.\n"
     assert (lost in planned, lost.replace("lose", "lost") in done) == (True, True)
     assert not Transcript.objects.filter(execution__run=run).exists()
     grade.refresh_from_db()

@@ -10,6 +10,7 @@ from django.db import connection
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management import usage_error
 from evals_app.management.numbers import MAX_DAYS, days, whole
+from evals_app.reports.words.figures import count_text
 from evals_app.runs.ground.workers import has_worker
 from evals_app.runs.process.retention import (
     KEEP_LAST,
@@ -86,9 +87,13 @@ class Command(BaseCommand):
             count, total = count + 1, total + pruned
             ended = f"{run.finished_at:%Y-%m-%d}"
             kept = 0 if reviewed else count_reviewed(run)
-            stays = f" {kept:,} reviewed {_conversations(kept)} stay." if kept else ""
+            stays = (
+                f" {count_text(kept, 'reviewed conversation')} {'stays' if kept == 1 else 'stay'}."
+                if kept
+                else ""
+            )
             self.stdout.write(f"{run}, ended {ended}, {would} {_counts(pruned)}.{stays}")
-        runs = f"{count:,} {'run' if count == 1 else 'runs'}"
+        runs = count_text(count, "run")
         if count:
             self.stdout.write(f"In all {runs} {would} {_counts(total)}. Results stay.")
         else:
@@ -120,10 +125,6 @@ def vacuum() -> None:
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # only now the file itself is shorter
 
 
-def _conversations(number: int) -> str:
-    return "conversation" if number == 1 else "conversations"
-
-
 def _counts(pruned: Pruned) -> str:
-    judged = f", {pruned.judged:,} prompts of judges" if pruned.judged else ""
-    return f"{pruned.transcripts:,} transcripts{judged}"
+    judged = f", {count_text(pruned.judged, 'prompt')} of judges" if pruned.judged else ""
+    return f"{count_text(pruned.transcripts, 'transcript')}{judged}"

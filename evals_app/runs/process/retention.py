@@ -86,6 +86,10 @@ def due_runs(
     last = counted.annotate(place=in_suite).filter(place__lte=keep_last)
     # A run that was resumed has more transcripts since it was pruned.
     unpruned = Q(pruned_at__isnull=True) | Q(pruned_at__lt=F("finished_at"))
+    # What a person had reviewed stayed then; they have withdrawn it since.
+    withdrawn = Review.objects.filter(withdrawn_at__gt=OuterRef("pruned_at"))
+    for path in ("execution__run", "execution__source__run"):
+        unpruned |= Q(Exists(withdrawn.filter(**{path: OuterRef("pk")})))
     if include_reviewed:  # which pruning has left until now
         unpruned |= Q(Exists(Transcript.objects.filter(execution__run=OuterRef("pk"))))
         unpruned |= Q(Exists(_JUDGED.filter(execution__run=OuterRef("pk"))))

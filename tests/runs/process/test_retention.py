@@ -438,3 +438,18 @@ def test_a_schedule_that_missed_nights_is_queued_once_and_names_a_task_that_exis
     assert task(**queued.task["kwargs"]) == {"runs": 1, "transcripts": 2, "files": 0}
     assert transcripts(old) == 0
     assert schedules().get().next_run > timezone.now()
+
+
+def test_a_run_is_due_again_once_a_review_in_it_is_withdrawn() -> None:
+    run = make_run(["failed"], days_ago=9)
+    execution = run.executions.get()
+    assert Transcript.objects.filter(execution=execution).exists()
+    review = Review.objects.create(execution=execution, kind="comment", reason="-", by_name="Ann")
+    prune_run(run)
+    assert not due_runs(older_than_days=1, keep_last=0).exists()
+
+    Review.objects.filter(pk=review.pk).update(withdrawn_at=timezone.now() + timedelta(seconds=1))
+    (due,) = due_runs(older_than_days=1, keep_last=0)
+    prune_run(due)
+
+    assert not Transcript.objects.exists()
