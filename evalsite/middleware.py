@@ -247,6 +247,8 @@ class WriteWatch:
         "axes_": "failed sign-ins are acts",
         "django_q_": "only wakes workers",
         "evals_app_activity": "the acts themselves",
+        "evals_app_agentcall": "what a connected agent is asked and answers in a run",
+        "evals_app_computer": "which computers are connected, said every few seconds",
         "evals_app_apitoken": "when it was last used; forms of tokens leave entries of their own",
         "evals_app_savedview": "a bookmark that only its person sees",
         "evals_app_tally": "counters for monitoring",

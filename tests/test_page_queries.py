@@ -49,10 +49,10 @@ CHECKS = [{"type": "contains", "value": str(number)} for number in range(3)]
 
 # These prepare or compare what a person asks for, once: files, a forecast, what to remove.
 MORE = {
-    "admin/evals_app/suite/export/": 15,
+    "admin/evals_app/suite/export/": 16,
     "admin/evals_app/suite/<int:pk>/run-size/": 27,
     "admin/evals_app/suite/remove-examples/": 31,
-    "api/export/": 15,
+    "api/export/": 16,
     # A form with choices of agents, fixtures and models, below the answer to “May we ship?”.
     "admin/evals_app/suite/<path:object_id>/change/": 14,
     # It asks once for each turn of its case.

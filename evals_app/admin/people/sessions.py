@@ -20,6 +20,10 @@ def own_sessions(request: HttpRequest) -> HttpResponse:
     reader, own = person(request), request.session.session_key
     if request.method == "POST":
         ended = end_sessions(reader, mark=request.POST.get("session", ""), but=own)
+        if ended:
+            LogEntry.objects.log_actions(
+                reader.pk, [reader], CHANGE, _in_words(ended), single_object=True
+            )
         messages.success(request, _in_words(ended))
         return redirect("profile_sessions")
     context = {

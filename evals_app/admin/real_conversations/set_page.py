@@ -20,6 +20,7 @@ from unfold.widgets import (
 from evals_app.admin.kit.pages import ask, list_url
 from evals_app.admin.kit.presentation import SIGNS, Sign
 from evals_app.admin.starting.run_dialog import leave_dialog
+from evals_app.library.changes.edits import note_deletion
 from evals_app.models import ConversationSet, Execution, ImportedConversation, Run, Transcript
 from evals_app.reports.words.imports import import_in_words
 from evals_app.runs.ground.rights import RUNNING
@@ -180,5 +181,7 @@ def ask_to_remove(request: HttpRequest, pk: int) -> HttpResponse:
     except CannotRemoveSetError as error:
         messages.error(request, str(error))
     else:
+        target.pk = pk  # removing it took its key
+        note_deletion(target, user=request.user, note="Removed for good.")
         messages.success(request, f"{target.name} was removed.")
     return leave_dialog(list_url(ConversationSet))
