@@ -122,6 +122,7 @@ def samples_for(settings: Any) -> Samples:
     parts |= {"runs": run.pk, "executions": execution.pk, "settlements": settlement.pk}
     parts |= {"failures": rows["acceptedfailure"].pk, "what": "shipped"}
     parts |= {"tokens": token.pk}
+    parts |= {"username": "sample"}
     parts |= {"schedules": rows["schedule"].pk, "webhooks": rows["webhook"].pk}
     parts |= {"delivery": rows["webhook"].deliveries.create(body="{}").pk}
     parts |= {"start": run.pk, "stored": Assertion.objects.get(turn__case=case).pk}

@@ -247,6 +247,7 @@ ROWS = {
     "set monthly ceilings": ("evals_app", "change_monthlyceiling"),
     "see what others spent": ("auth", "view_user"),
     "invite people": ("auth", "add_user"),
+    "[remove what was said": ("evals_app", "delete_execution"),
     "see who did what": ("evals_app", "view_activity"),
 }
 

@@ -36,6 +36,7 @@ ANYBODY, NOBODY, STAFF, SUPERUSER = "anybody", "nobody", "", "a superuser"
 RUNNING = "view_run add_run"
 DECIDING = "view_run decide_release"
 TOPICS = "view_run view_agent"
+FORGETTING = "view_execution delete_execution"
 REVIEWING = "view_execution review_execution"
 # What files may hold. Whoever may write some of it may import; what the files change decides about
 # the rest: see tests/library/importing/test_rights.py.
@@ -239,6 +240,8 @@ PAGES: dict[str, Need] = {
     f"{_RUN}decide/<slug:what>/": DECIDING,
     f"{_RUN}accept/": DECIDING,
     "admin/evals_app/acceptedfailure/<int:pk>/withdraw/": {"GET": NOBODY, "POST": DECIDING},
+    f"{_RUN}forget/": FORGETTING,
+    f"{_RUN}delete-for-good/": "view_run delete_run",
     f"{_RUN}cancel/": RUNNING,
     f"{_RUN}resume/": RUNNING,
     f"{_RUN}requeue/": RUNNING,
@@ -338,6 +341,7 @@ PAGES: dict[str, Need] = {
         "POST": "change_webhook",
     },
     **read_only("execution"),
+    f"{_EXECUTION}forget/": FORGETTING,
     f"{_EXECUTION}live/": "view_execution|change_execution",
     f"{_EXECUTION}strip/": {"GET": "view_execution|change_execution", "POST": NOBODY},
     f"{_EXECUTION}judge/<int:grade>/": "view_execution|change_execution",
@@ -351,6 +355,7 @@ PAGES: dict[str, Need] = {
     },
     **pages("auth", "user", add="add_user change_user", delete=NOBODY),
     "admin/auth/user/<path:object_id>/link/": "change_user",
+    "admin/auth/user/<path:object_id>/remove-data/": "change_user",
     "admin/profile/": STAFF,
     "admin/auth/user/<path:object_id>/sessions/": "change_user",
     "admin/profile/sessions/": STAFF,
@@ -387,7 +392,13 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/runs/forecast/": {"POST": ("read", "view_run")},
     "api/runs/compare/": {"GET": ("read", "view_run")},
     "api/runs/comparison/": {"GET": ("read", "view_run")},
-    "api/runs/<int:pk>/": {"GET": ("read", "view_run")},
+    "api/runs/<int:pk>/": {
+        "GET": ("read", "view_run"),
+        "DELETE": ("author", "view_run delete_run"),
+    },
+    "api/runs/<int:pk>/content/": {"DELETE": ("author", FORGETTING)},
+    "api/executions/<int:pk>/content/": {"DELETE": ("author", FORGETTING)},
+    "api/people/<str:username>/": {"DELETE": ("author", "change_user")},
     "api/runs/<int:pk>/executions/": {"GET": ("read", "view_run")},
     "api/runs/<int:pk>/report/": {"GET": ("read", "view_run view_execution")},
     "api/runs/report-schema/": {"GET": ("read", "")},

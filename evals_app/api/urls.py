@@ -6,6 +6,7 @@ from rest_framework.views import APIView
 from evals_app.api import (
     activity,
     comparing,
+    forgetting,
     people,
     release,
     retests,
@@ -27,6 +28,7 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("runs/compare/", comparing.CompareRuns, "runs-compare"),
     ("runs/comparison/", comparing.CompareModels, "runs-comparison"),
     ("runs/<int:pk>/", run_views.OneRun, "run"),
+    ("runs/<int:pk>/content/", forgetting.ContentOfRun, "run-content"),
     ("runs/<int:pk>/executions/", run_views.RunExecutions, "run-executions"),
     ("runs/<int:pk>/report/", reports.RunReport, "run-report"),
     ("runs/report-schema/", reports.ReportSchema, "report-schema"),
@@ -57,6 +59,7 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("settlements/<int:pk>/cancel/", retests.CancelSettlement, "settlement-cancel"),
     ("executions/", run_views.AllExecutions, "executions"),
     ("executions/<int:pk>/", run_views.OneExecution, "execution"),
+    ("executions/<int:pk>/content/", forgetting.ContentOfExecution, "execution-content"),
     ("executions/<int:pk>/case/", case_making.CaseOfExecution, "execution-case"),
     ("executions/<int:pk>/reviews/", review_views.ReviewEndpoint, "reviews"),
     ("executions/<int:pk>/reviews/<int:review>/", review_views.OneReview, "review"),
@@ -68,6 +71,7 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("tokens/", people.OwnTokens, "tokens"),
     ("tokens/<int:pk>/", people.OwnToken, "token"),
     ("people/", people.People, "people"),
+    ("people/<str:username>/", forgetting.DataOfPerson, "person"),
     # As OpenTelemetry has it: the address of a site's collector is /api/otlp.
     ("otlp/v1/traces", traces.Traces, "otlp-traces"),
     ("files/", attachments.Attachments, "files"),

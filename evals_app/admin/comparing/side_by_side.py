@@ -271,7 +271,7 @@ def _sides(
                 trial=trial,
                 is_pruned=execution is not None
                 and stored is None
-                and (run.grades_of or run).pruned_at is not None,
+                and (execution.content_removed_at or (run.grades_of or run).pruned_at) is not None,
                 is_unreadable=stored is not None and trial is None,
                 grades=tuple(grades.get(execution.pk, ())) if execution else (),
             )

@@ -31,6 +31,7 @@ from evals_app.admin.conversation.transcripts import (
     world_lines,
 )
 from evals_app.admin.executions.case_making import CHANGE_CASE
+from evals_app.admin.executions.forgetting import may_forget
 from evals_app.admin.history.case_history import case_id_of, history_url, strip_of
 from evals_app.admin.kit.pages import fragment_of, viewers_of
 from evals_app.admin.kit.presentation import (
@@ -103,6 +104,7 @@ def whole_context(request: HttpRequest, execution: Execution) -> dict[str, objec
         "history_url": history_url(execution.run.suite_slug, execution.case),
         "may_rerun": may_rerun and execution.run.gradings == 1,
         "regrade_url": regrade_url(execution.run_id, execution=execution.pk) if may_regrade else "",
+        "may_forget": may_forget(request, execution),
         "show_history": False,
     }
 
@@ -151,7 +153,7 @@ def _review(request: HttpRequest, execution: Execution) -> dict[str, object]:
     turns = turn_lines(trial, grades, scale=scale, known=known, reviews=reviews)
     final = final_lines(grades, scale=scale, known=known, reviews=reviews)
     limits = limit_lines(execution, grades, reviews=reviews)
-    pruned_at = (execution.run.grades_of or execution.run).pruned_at
+    pruned_at = execution.content_removed_at or (execution.run.grades_of or execution.run).pruned_at
     is_pruned = stored is None and pruned_at is not None
     is_unreadable = stored is not None and trial is None
     return {

@@ -3,6 +3,11 @@
 from evals_app.admin.conversation.review_actions import withdraw_review, write_review
 from evals_app.admin.executions.case_making import ask_to_add_checks, ask_to_make_case
 from evals_app.admin.executions.execution_pages import judge, live, strip
+from evals_app.admin.executions.forgetting import (
+    ask_to_delete_run,
+    ask_to_forget,
+    ask_to_forget_run,
+)
 from evals_app.admin.kit.pages import fragment_path, page_path
 
 urlpatterns = [
@@ -15,6 +20,9 @@ urlpatterns = [
         withdraw_review,
         name="execution_withdraw",
     ),
+    page_path("execution/<int:pk>/forget/", ask_to_forget, name="execution_forget"),
+    page_path("run/<int:pk>/forget/", ask_to_forget_run, name="run_forget"),
+    page_path("run/<int:pk>/delete-for-good/", ask_to_delete_run, name="run_delete_for_good"),
     page_path("execution/<int:pk>/case/", ask_to_make_case, name="execution_case"),
     page_path("execution/<int:pk>/checks/", ask_to_add_checks, name="execution_checks"),
 ]

@@ -30,6 +30,8 @@ from evals_app.admin.people.roles import sentence
 from evals_app.admin.people.sessions import sessions_of
 from evals_app.models.people.names import shown_name
 from evals_app.models.people.roles import may_manage, roles_to_give
+from evals_app.runs.forgetting.conversations import CannotForgetError
+from evals_app.runs.forgetting.people import forget_person
 from fixtures_app.editing.times import moment
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     list_per_page = 50
     warn_unsaved_form = True
     filter_horizontal: ClassVar[Any] = ()
-    actions_detail = ("new_link", "signed_in_where")
+    actions_detail = ("new_link", "signed_in_where", "remove_data")
     readonly_fields = ("signed_in", "date_joined")
     add_fieldsets = (("Invite a colleague", {"fields": ("name", "username", "email", "groups")}),)
     fieldsets = (
@@ -111,6 +113,10 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         person = self.get_object(request, str(object_id)) if object_id else None
         is_active = person is None or person.is_active
         return settings.PASSWORDS and is_active and self.has_change_permission(request, person)
+
+    def has_remove_data_permission(self, request: HttpRequest, object_id: object = None) -> bool:
+        person = self.get_object(request, str(object_id)) if object_id else None
+        return person != request.user and self.has_change_permission(request, person)
 
     def formfield_for_manytomany(
         self,
@@ -256,6 +262,29 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         if someone is None or not self.has_signed_in_where_permission(request, object_id):
             raise PermissionDenied
         return sessions_of(request, someone)
+
+    @action(
+        description="Remove personal data",
+        icon="delete",
+        url_path="remove-data",
+        permissions=["remove_data"],
+    )
+    def remove_data(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask first; then make the account anonymous for good."""
+        person = self.get_object(request, object_id)
+        if person is None or not self.has_remove_data_permission(request, object_id):
+            raise PermissionDenied
+        if request.method == "POST":
+            try:
+                forget_person(person, by=reader(request))
+            except CannotForgetError as error:
+                messages.error(request, str(error))
+            else:
+                messages.success(request, f"They are now “Former person {person.pk}”.")
+            return redirect("admin:auth_user_change", person.pk)
+        context = page_context(request, User, person)
+        context |= {"title": "Remove personal data", "person": person}
+        return render(request, "admin/evals_app/people/remove_data.html", context)
 
     # Columns
 

@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -96,6 +96,11 @@ class ActivityAdmin(ReadOnly):
         """Search for a whole name or a number: parts of names have no index."""
         words = search_term.strip()
         return (queryset & Activity.objects.about(words) if words else queryset), False
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, object] | None = None
+    ) -> HttpResponse:
+        return super().changelist_view(request, {"title": "Activity", **(extra_context or {})})
 
     @display(description="What")
     def what(self, act: Activity) -> SafeString:

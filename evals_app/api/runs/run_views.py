@@ -41,6 +41,7 @@ from evals_app.requests.pagination import ByPosition
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.starts import start_once
 from evals_app.requests.waiting import WAIT, seconds_to_wait, wait_until
+from evals_app.runs.forgetting.whole_runs import DELETING_RUNS, delete_run
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.reading.run_readers import (
@@ -120,7 +121,7 @@ class ForecastRun(Endpoint):
 class OneRun(OneEndpoint):
     """One run: verdict, counters, cases and gates."""
 
-    needs: ClassVar = {"GET": VIEW}
+    needs: ClassVar = {"GET": VIEW, "DELETE": Need(Scope.AUTHOR, *DELETING_RUNS)}
     model = Run
     answer = RunDetails
     parameters = ("fields", "wait")
@@ -152,6 +153,17 @@ class OneRun(OneEndpoint):
         if seconds:
             wait_until(is_done, seconds=seconds)
         return answer
+
+    @extend_schema(
+        operation_id="runs_delete",
+        summary="Delete a run for good",
+        description="With its conversations, and with the runs that grade these again. A run that is"
+        " in progress or retested, and a released version, stays.",
+        responses=responses(None, 404, 422, status=204),
+    )
+    def delete(self, request: Request, pk: int) -> Response:
+        delete_run(find_run(pk), by=user_of(request))
+        return Response(status=204)
 
     def _answer(self, request: Request, pk: int) -> HttpResponse:
         answer: Any = super().get(request, pk=pk)

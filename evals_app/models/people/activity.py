@@ -82,7 +82,7 @@ class Activity(models.Model):
     objects = ActivityManager()
 
     class Meta:
-        verbose_name = verbose_name_plural = "activity"
+        verbose_name = "act"  # of people
         default_permissions = ("view",)
         # Read newest first: by the key, which grows with time.
         indexes = [

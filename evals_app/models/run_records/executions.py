@@ -60,6 +60,9 @@ class Execution(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    # When someone removed what was said, and who.
+    content_removed_at = models.DateTimeField(null=True)
+    content_removed_by = models.CharField(max_length=150, blank=True)
 
     class Meta:
         verbose_name = "conversation"

@@ -1,0 +1,1 @@
+"""Forgetting for good: what was said in conversations, whole runs, and the data of a person."""
