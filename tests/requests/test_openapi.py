@@ -138,10 +138,9 @@ def test_the_schema_is_served_whatever_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "detail"),
     [
-        ("get", "/api/", 404, "See /api/docs/."),
-        ("get", "/api/nothing/", 404, "See /api/docs/."),
-        ("post", "/api/runs", 404, "Addresses end with a slash. See /api/docs/."),
-        ("options", "/api/nothing/", 404, "See /api/docs/."),
+        ("get", "/api/nothing/", 404, "/api/ lists what there is."),
+        ("post", "/api/runs", 404, "Addresses end with a slash. /api/ lists what there is."),
+        ("options", "/api/nothing/", 404, "/api/ lists what there is."),
         ("delete", "/api/runs/", 405, "not allowed."),
         ("put", "/api/runs/", 405, "not allowed."),
     ],

@@ -30,8 +30,9 @@ def test_the_menu_has_five_places_and_two_folds_that_lead_to_every_screen() -> N
         (
             "More",
             [
-                *("All cases", "Entity types", "Evaluation steps", "Conversations", "Schedules"),
-                *("Check grades", "Retests", "Judges", "Spending", "Deleted"),
+                *("All cases", "Entity types", "Evaluation steps", "Conversations"),
+                *("Real conversations", "Schedules", "Check grades", "Retests"),
+                *("Judges", "Spending", "Deleted"),
             ],
         ),
         (
@@ -67,6 +68,7 @@ def test_the_menu_shows_only_what_a_person_may_see() -> None:
         ("evals_app/run/compare/", "Results"),
         ("evals_app/execution/5/change/", "Results"),
         ("evals_app/execution/", "Conversations"),
+        ("evals_app/conversationset/5/change/", "Real conversations"),
         ("evals_app/schedule/5/change/", "Schedules"),
         ("fixtures_app/fixture/5/try/", "Test data"),
     ],

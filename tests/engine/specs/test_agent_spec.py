@@ -82,7 +82,7 @@ def test_an_agent_is_driven_as_it_says() -> None:
         pytest.param({"driver": "http"}, "url", "needs an address", id="no address"),
         pytest.param({"driver": "python"}, "callable", "needs a callable", id="no callable"),
         pytest.param({"driver": "command"}, "command", "needs a program", id="no program"),
-        pytest.param({"driver": "ftp"}, "driver", "'command' or 'scripted'", id="no such driver"),
+        pytest.param({"driver": "ftp"}, "driver", "'connected' or 'scripted'", id="no such driver"),
         pytest.param(HTTP | MODEL, "model", "driver model or scripted", id="whose model"),
         (HTTP | {"tools": ["entity.get"]}, "tools", "for driver model or"),
         pytest.param(

@@ -20,6 +20,7 @@ from evals_app.library.deleting.written import (
 )
 from evals_app.models import (
     AcceptedFailure,
+    Activity,
     Agent,
     Assertion,
     Case,
@@ -90,11 +91,14 @@ def suite(ann: User) -> Suite:
     return suite
 
 
+_LEFT_OUT = {Activity, DeletedObject, DeletedPart}
+
+
 def stored() -> dict[str, str]:
-    """Return every row of our tables, apart from what is kept of deleted objects."""
+    """Return every row of our tables, apart from what is kept of deleted objects, and of acts."""
     ours = [*apps.get_app_config("evals_app").get_models(include_auto_created=True)]
     ours += apps.get_app_config("fixtures_app").get_models(include_auto_created=True)
-    models: list[Any] = [model for model in ours if model not in {DeletedObject, DeletedPart}]
+    models: list[Any] = [model for model in ours if model not in _LEFT_OUT]
     return {
         str(model): serialize("json", model._base_manager.order_by("pk"))  # noqa: SLF001
         for model in models
