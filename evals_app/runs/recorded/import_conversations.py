@@ -27,6 +27,7 @@ from evals_app.formats.conversations.recorded import ConversationFile, RecordedC
 from evals_app.formats.masking.masker import Masker
 from evals_app.formats.snapshots.run_snapshot import SCHEMA_VERSION, Name, SnapshotSpec
 from evals_app.models import (
+    Activity,
     ConversationImport,
     ConversationSet,
     Execution,
@@ -36,6 +37,7 @@ from evals_app.models import (
     Transcript,
 )
 from evals_app.models.fields.concurrency import let_others_write
+from evals_app.models.people.activity import note_act
 from evals_app.models.run_records.conversation_sets import added_up, as_topics
 from fixtures_app.ground.storable import storable
 
@@ -311,6 +313,9 @@ def _finish(work: _Work, file: ConversationFile) -> ConversationImport:
             case_count=row.added,
             finished_at=row.finished_at,
         )
+        how = "masked" if row.is_masked else "not masked"
+        text = f"Imported conversations from {row.file_name}: {row.added:,}, {how}."
+        note_act(Activity.Kind.IMPORTED, text, user=row.created_by, row=target)
     return row
 
 

@@ -9,7 +9,14 @@ import pytest
 from django.utils import timezone
 
 from evals_app.formats.conversations.recorded import ConversationFile, RecordedConversation
-from evals_app.models import ConversationImport, ConversationSet, Execution, Run, Transcript
+from evals_app.models import (
+    Activity,
+    ConversationImport,
+    ConversationSet,
+    Execution,
+    Run,
+    Transcript,
+)
 from evals_app.runs.process.retention import due_runs, prune_run
 from evals_app.runs.recorded import import_conversations as module
 from evals_app.runs.recorded.import_conversations import (
@@ -146,3 +153,12 @@ def test_transcripts_are_pruned_as_those_of_runs_are() -> None:
     assert pruned is not None
     assert (due.pk, pruned.transcripts) == (row.run_id, 2)
     assert not Transcript.objects.exists()
+
+
+def test_an_import_is_one_act() -> None:
+    imported(rows_of(3))
+
+    (act,) = Activity.objects.all()
+    assert (act.kind, act.object_name) == ("imported", ConversationSet.objects.get().name)
+    assert act.text.startswith("Imported conversations from ")
+    assert ": 3, " in act.text
