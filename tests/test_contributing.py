@@ -313,7 +313,7 @@ def test_a_file_is_listed_and_the_side_bar_leads_to_it(admin_client: Client) -> 
         ),
         (
             "evals_app/admin/site/navigation.py",
-            "    Case,\n    DeletedObject",
+            "    ConversationSet,\n    DeletedObject",
             "    Attachment,\n",
         ),
         (

@@ -355,7 +355,7 @@ def test_saving_asks_the_same_however_many_turns_did_not_change(
 ) -> None:
     page = page_of(admin_client, big_case())
 
-    with django_assert_num_queries(21):  # the last full run, whose conversations could be graded
+    with django_assert_num_queries(24):  # the last full run, whose conversations could be graded
         assert page.post().is_saved
 
 
