@@ -42,6 +42,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "spending": "Say what runs spent in a month",
         "import_conversations": "Import real conversations, and grade them",
         "prune_transcripts": "Delete old conversations",
+        "find_text": "Find where a text is stored, to remove it",
         "mcp": "Let an assistant use the site (MCP)",
     },
 }
