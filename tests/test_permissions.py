@@ -111,7 +111,7 @@ PAGES: dict[str, Need] = {
     "": ANYBODY,
     "admin/login/": ANYBODY,
     "admin/login/forgotten/": NOBODY,  # only where there is a mail server
-    "admin/login/code/": ANYBODY,  # it needs the right password a moment ago
+    "admin/login/code/": NOBODY,  # whose password was right a moment ago: test_second_step.py
     # Only sites with an identity provider have them: tests/evalsite/sign_in/test_company.py.
     "admin/login/company/": NOBODY,
     "admin/login/company/back/": NOBODY,
