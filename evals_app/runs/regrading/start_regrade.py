@@ -147,9 +147,8 @@ def plan_regrade(
     """Find out what would be graded again, of a run that has ended.
 
     The suite's checks are those of today or those of the run, for real conversations the general
-    ones of `by_suite`; `judge` replaces the run's judge, but
-    not one that a check names itself. `cases` are names, `executions` keys of the run's own.
-    `trials` is how often each conversation is graded: more than once shows how steady the judge is.
+    ones of `by_suite`; `judge` replaces the run's judge, but not one that a check names itself.
+    `cases` are names, `executions` keys of the run's own. `trials` is how often each conversation is graded: more than once shows how steady the judge is.
 
     Raises:
         CannotStartError: there is nothing to grade, or something is missing.

@@ -185,9 +185,13 @@ def create_run(
         raise
     transaction.on_commit(call_workers)
     started = Run.objects.get(pk=run.pk)
-    if started.settlement_id is None:  # a retest is one act
-        note_act(Activity.Kind.RUN, _how_started(started), user=started.created_by, row=started)
+    _note_start(started)
     return started
+
+
+def _note_start(run: Run) -> None:
+    if run.settlement_id is None:  # a retest is one act
+        note_act(Activity.Kind.RUN, _how_started(run), user=run.created_by, row=run)
 
 
 def _how_started(run: Run) -> str:
