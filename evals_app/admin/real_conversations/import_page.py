@@ -37,7 +37,7 @@ MAX_BYTES = 50 * 1024 * 1024
 _TOO_LARGE = (
     "The file is larger than 50 MB. Import it in parts, or by the command import_conversations."
 )
-_NO_CONVERSATIONS = "There is no conversation in it."
+_NO_CONVERSATIONS = "No conversations were found."
 _NOTHING = "Choose a file, or paste text."
 
 
