@@ -98,18 +98,40 @@ class RunRows:
 
     def run_row(self) -> dict[str, Any]:
         """Return the columns of the run."""
-        frozen, now = self.gateway.frozen, datetime.now(UTC)
-        plan, similarity = frozen.plan, frozen.models.similarity
-        counts = Counter(
-            outcome.decision.verdict.value
-            for outcome in self.gateway.outcomes.values()
-            if outcome.decision
-        )
-        total, ended = len(self.gateway.jobs), counts.total() + len(self.gateway.skipped)
-        is_own_agent = plan.agent.slug == plan.suite.agent
+        gateway = self.gateway
         return {
             **dict.fromkeys(DETAIL_COLUMNS),
             "id": RUN_ID,
+            **self._what_was_asked(),
+            "is_tryout": False,
+            "from_file": False,
+            "status": "finished",
+            "verdict": self.summary.verdict,
+            "stop_reason": "ceiling" if gateway.purse.is_used_up else "",
+            "score": self.summary.score,
+            "concurrency": self.slots,
+            **self._counts(),
+            **{name: self._sum(name) for name in (*TOKEN_COLUMNS, *_COSTS)},
+            "max_cost_usd": self.choices.max_cost_usd,
+            "spent_usd": gateway.purse.spent_usd,
+            "reserved_usd": Decimal(0),
+            "unsettled_usd": Decimal(0),
+            "reached_ceiling": "run" if gateway.purse.is_used_up else "",
+            "reviewed": {},
+            "created_at": _moment(self.began_at),
+            "started_at": _moment(self.began_at),
+            "finished_at": datetime.now(UTC),
+            "summary": self.summary.to_json(),
+            "losses": self.suite.project.losses.to_json(),
+            "regrading": {},
+        }
+
+    def _what_was_asked(self) -> Json:
+        """Return suite, agent, models, and how much of the suite this is."""
+        frozen = self.gateway.frozen
+        plan, similarity = frozen.plan, frozen.models.similarity
+        is_own_agent = plan.agent.slug == plan.suite.agent
+        return {
             "suite_slug": plan.suite.slug,
             "suite_agent_slug": plan.suite.agent,
             "agent_slug": plan.agent.slug,
@@ -118,8 +140,6 @@ class RunRows:
             "replaced_model": frozen.replaced_model,
             "judge": judges_text(frozen.models.judges),
             "is_scripted": plan.agent.driver == "scripted",
-            "is_tryout": False,
-            "from_file": False,
             "is_whole": is_own_agent
             and not frozen.replaced_model
             and len(frozen.cases) == frozen.in_suite,
@@ -127,29 +147,23 @@ class RunRows:
             "suite_case_count": frozen.in_suite,
             "similarity": similarity.method if similarity else "",
             "is_similarity_stand_in": bool(similarity and similarity.is_degraded),
-            "status": "finished",
-            "verdict": self.summary.verdict,
-            "stop_reason": "ceiling" if self.gateway.purse.is_used_up else "",
-            "score": self.summary.score,
-            "concurrency": self.slots,
+        }
+
+    def _counts(self) -> dict[str, int]:
+        """Return how many conversations came to which end."""
+        gateway = self.gateway
+        ends = Counter(
+            outcome.decision.verdict.value
+            for outcome in gateway.outcomes.values()
+            if outcome.decision
+        )
+        total, skipped = len(gateway.jobs), len(gateway.skipped)
+        return {
             "total": total,
-            **{name: counts[name] for name in _ENDS},
-            "skipped": len(self.gateway.skipped),
+            **{name: ends[name] for name in _ENDS},
+            "skipped": skipped,
             "cancelled": 0,
-            "not_run": total - ended,
-            **{name: self._sum(name) for name in (*TOKEN_COLUMNS, *_COSTS)},
-            "max_cost_usd": self.choices.max_cost_usd,
-            "spent_usd": self.gateway.purse.spent_usd,
-            "reserved_usd": Decimal(0),
-            "unsettled_usd": Decimal(0),
-            "reached_ceiling": "run" if self.gateway.purse.is_used_up else "",
-            "reviewed": {},
-            "created_at": _moment(self.began_at),
-            "started_at": _moment(self.began_at),
-            "finished_at": now,
-            "summary": self.summary.to_json(),
-            "losses": self.suite.project.losses.to_json(),
-            "regrading": {},
+            "not_run": total - ends.total() - skipped,
         }
 
     def _cases(self) -> list[Json]:

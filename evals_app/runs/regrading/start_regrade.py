@@ -18,8 +18,10 @@ from django.db.models.functions import Coalesce
 from pydantic import ValidationError
 
 from evals_app.engine.preparing.needs import Needs
+from evals_app.engine.preparing.obstacles import Obstacles
 from evals_app.engine.preparing.text_comparison import TextComparison
 from evals_app.engine.specs.base_spec import ModelSpec, read_model
+from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, conversation_digest, read_case
 from evals_app.models import Execution, Run, Suite, Transcript
 from evals_app.reports.words.judges import judges_text
@@ -148,7 +150,8 @@ def plan_regrade(
 
     The suite's checks are those of today or those of the run, for real conversations the general
     ones of `by_suite`; `judge` replaces the run's judge, but not one that a check names itself.
-    `cases` are names, `executions` keys of the run's own. `trials` is how often each conversation is graded: more than once shows how steady the judge is.
+    `cases` are names, `executions` keys of the run's own. Grading each conversation in several
+    `trials` shows how steady the judge is.
 
     Raises:
         CannotStartError: there is nothing to grade, or something is missing.
@@ -162,20 +165,12 @@ def plan_regrade(
     names = set(chosen.order_by().values_list("case", flat=True).distinct())
     with Frozen(RunPart(names=names, with_disabled=_has_disabled(run.suite, names))) as frozen:
         needs, obstacles = Needs(), obstacles_now()
-        if suite == "current" and run.is_of_real_conversations:
-            general = read_general_checks(_suite_of(run, of_suite), needs, chosen=chosen)
-            spec, regrading.unused = general.suite, general.unused
-            old = old.model_copy(update=general.test_data)
-            freeze_conversations(frozen, chosen)
-        elif suite == "current":
-            spec = read_suite(_suite_of(run, of_suite), frozen, needs, obstacles, most_cases=None)
-        else:
-            spec = old.suite
-            _read_stored(run, old, frozen, needs)
+        spec = _read_checks(regrading, chosen, frozen, needs, obstacles)
         _plan(regrading, chosen, frozen)
         if suite == "current" or other is not None:
-            spec = spec if other is None else spec.model_copy(update={"judge_model": other})
-            frozen.head = old.model_copy(update={"suite": spec})
+            if other is not None:
+                spec = spec.model_copy(update={"judge_model": other})
+            frozen.head = regrading.head.model_copy(update={"suite": spec})
             comparison = TextComparison(obstacles, find_local_model)
             complete_head(
                 of_suite, frozen, needs, comparison, paid=(), max_cost_usd=max_cost_usd, by=by
@@ -185,6 +180,28 @@ def plan_regrade(
         else:
             _refuse_at_ceiling(old, by=by)
         yield regrading
+
+
+def _read_checks(
+    regrading: RegradePlan,
+    chosen: QuerySet[Execution],
+    frozen: Frozen,
+    needs: Needs,
+    obstacles: Obstacles,
+) -> SuiteSpec:
+    """Return the suite whose checks apply; put the cases into `frozen`."""
+    run = regrading.run
+    if regrading.version != "current":
+        _read_stored(run, regrading.head, frozen, needs)
+        return regrading.head.suite
+    suite = _suite_of(run, regrading.suite)
+    if not run.is_of_real_conversations:
+        return read_suite(suite, frozen, needs, obstacles, most_cases=None)
+    general = read_general_checks(suite, needs, chosen=chosen)
+    regrading.unused = general.unused
+    regrading.head = regrading.head.model_copy(update=general.test_data)
+    freeze_conversations(frozen, chosen)
+    return general.suite
 
 
 def _refuse(run: Run, *, trials: int) -> None:
