@@ -105,6 +105,7 @@ MIDDLEWARE = [
     "evalsite.middleware.TimeZoneOfReader",
     "django.contrib.messages.middleware.MessageMiddleware",
     "evalsite.sign_in.idle.IdleSessions",
+    "evalsite.sign_in.second_step.SecondStepFirst",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "evalsite.sign_in.limits.BrowserCookie",
     "axes.middleware.AxesMiddleware",  # must be the last for axes
@@ -163,6 +164,7 @@ AUTH_PASSWORD_VALIDATORS = [
 
 # The ways to sign in: evalsite/sign_in/. Groups of the company or of the proxy become roles.
 PASSWORDS = environment.flag("EVALWELL_PASSWORDS", default=True)
+TWO_STEPS_REQUIRED = environment.flag("EVALWELL_TWO_STEPS_REQUIRED", default=False)
 IDENTITY_PROVIDER = variables.identity_provider("EVALWELL_OIDC")
 PROXY_SIGN_IN = variables.trusted_headers("EVALWELL_PROXY")
 GROUP_ROLES = variables.roles_of_groups("EVALWELL_GROUP_ROLES")

@@ -21,6 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from evals_app.models.people.company_accounts import is_connect_token
+from evals_app.models.people.two_step import PASSED
 from evals_app.requests.throttles import in_minutes
 from evalsite.sign_in.admission import BACKEND, NotAdmittedError, Visitor, admit
 from evalsite.sign_in.limits import address_wait_s
@@ -98,6 +99,7 @@ def company_back(request: HttpRequest) -> HttpResponse:
     except Exception as error:  # noqa: BLE001 - whatever their server answers is not our error
         return _not_understood(request, provider, error)
     login(request, person, backend=BACKEND)
+    request.session[PASSED] = True  # the provider decides how many steps it asks for
     return redirect(wanted)
 
 

@@ -1,27 +1,64 @@
 """The second step of signing in with a password: a code, for people who turned that on."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from axes.handlers.proxy import AxesProxyHandler
 from django import forms
-from django.contrib import admin
+from django.conf import settings
+from django.contrib import admin, messages
 from django.contrib.auth import login
 from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_login_failed
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from evals_app.admin.people.two_step import CodeField
-from evals_app.models.people.two_step import is_right
+from evals_app.models.people.two_step import PASSED, has_two_steps, is_right
+from evals_app.requests.problems import MEDIA_TYPE, problem_body
 from evals_app.requests.throttles import in_minutes
 from evalsite.sign_in.admission import BACKEND
 from evalsite.sign_in.limits import wait_s
 
 _WAITS = "second_step"  # in the session of a browser whose password was right
 _WITHIN_S = 600
+
+
+class SecondStepFirst:
+    """Where the operator requires a second step: show people who have none the page to set it up, and no other.
+
+    It asks the database until the session is known to need no code.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request."""
+        return _send_to_set_up(request) or self.get_response(request)
+
+
+def _send_to_set_up(request: HttpRequest) -> HttpResponse | None:
+    if not settings.TWO_STEPS_REQUIRED or PASSED in request.session:
+        return None
+    reader = request.user
+    if not isinstance(reader, User):
+        return None
+    if has_two_steps(reader) or not reader.has_usable_password():
+        request.session[PASSED] = True
+        return None
+    set_up = reverse("profile_two_step")
+    if request.path in (set_up, reverse("admin:logout")):
+        return None
+    if request.path.startswith("/admin/"):
+        messages.info(request, "This site asks for a second step. Set it up to go on.")
+        return redirect(set_up)
+    body = problem_body(403, f"Set up the second step of signing in first: {set_up}")
+    return JsonResponse(body, status=403, content_type=MEDIA_TYPE)
 
 
 class CodeForm(forms.Form):
@@ -54,6 +91,7 @@ def second_step(request: HttpRequest) -> HttpResponse:
     if form.is_valid() and _is_right(request, someone, form):
         del request.session[_WAITS]
         login(request, someone, backend=BACKEND)
+        request.session[PASSED] = True
         return redirect(waits["next"])
     context = {
         **admin.site.each_context(request),

@@ -2,10 +2,12 @@
 
 import segno
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -66,10 +68,13 @@ def own_two_step(request: HttpRequest) -> HttpResponse:
     form = ConfirmForm(request, reader, is_on=is_on)
     if form.is_valid():
         if not is_on:
+            request.session[two_step.PASSED] = True
             return _codes_page(request, form.recovery_codes, "Turned the second step on.")
         if "codes" in request.POST:
             codes = two_step.new_recovery_codes(reader)
             return _codes_page(request, codes, "Made new recovery codes.")
+        if settings.TWO_STEPS_REQUIRED:
+            raise PermissionDenied("This site requires a second step.")
         two_step.turn_off(reader)
         _note(reader, reader, "Turned the second step off.")
         messages.success(request, "Signing in asks for no code any more.")
@@ -79,6 +84,7 @@ def own_two_step(request: HttpRequest) -> HttpResponse:
         "title": "Two steps to sign in",
         "form": form,
         "is_on": is_on,
+        "is_required": settings.TWO_STEPS_REQUIRED,
         "has_password": reader.has_usable_password(),
     }
     if is_on:

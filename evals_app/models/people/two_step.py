@@ -14,6 +14,7 @@ from django_otp import verify_token
 from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+PASSED = "two_steps"  # in a session that needs no code any more
 _APP, _RECOVERY = "App", "Recovery codes"
 _RECOVERY_CODES = 10
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # without those that look alike

@@ -199,3 +199,47 @@ def test_a_new_password_by_a_link_still_asks_for_the_code(ann: User, codes: list
     ann.save()
 
     assert begin(Client())["Location"] == "/admin/login/code/"
+
+
+@pytest.fixture
+def required(settings: Any) -> None:
+    settings.TWO_STEPS_REQUIRED = True
+
+
+@pytest.mark.usefixtures("required")
+def test_where_it_is_required_nothing_opens_before_it_is_set_up(client: Client, ann: User) -> None:
+    begin(client)
+    set_up = "/admin/profile/two-step/"
+
+    assert client.get("/admin/")["Location"] == set_up
+    assert client.get("/admin/profile/password/")["Location"] == set_up
+    refused = client.get("/api/suites/")
+    assert (refused.status_code, set_up in refused.json()["detail"]) == (403, True)
+    assert "asks for a second step" in client.get(set_up).content.decode()
+    client.post(set_up, {"password": PASSWORD, "code": code_of(ann)})
+    assert client.get("/admin/").status_code == 200
+
+
+@pytest.mark.usefixtures("required")
+def test_where_it_is_required_people_may_not_turn_it_off(
+    client: Client, ann: User, codes: list[str]
+) -> None:
+    begin(client)
+    finish(client, codes[0])
+    url = "/admin/profile/two-step/"
+
+    assert 'name="off"' not in client.get(url).content.decode()
+    answer = client.post(url, {"password": PASSWORD, "code": codes[1], "off": ""})
+    assert answer.status_code == 403
+    assert two_step.has_two_steps(ann)
+
+
+@pytest.mark.usefixtures("required")
+def test_people_without_a_password_need_no_second_step_of_this_site(
+    client: Client, ann: User
+) -> None:
+    ann.set_unusable_password()
+    ann.save()
+    client.force_login(ann)
+
+    assert client.get("/admin/").status_code == 200
