@@ -353,7 +353,7 @@ def test_the_agents_of_the_page_are_agents() -> None:
 
     specs = [AgentSpec.model_validate(agent, context=FROZEN) for agent in written]
 
-    assert {spec.driver for spec in specs} == {"http", "python", "command", "connected"}
+    assert {spec.driver for spec in specs} == {"http", "python", "command", "connected", "model"}
 
 
 def _agent_of_the_page(slug: str, server: WebServer) -> HttpAgent:

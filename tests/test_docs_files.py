@@ -50,6 +50,7 @@ FILES: dict[str, tuple[str | None, dict[str, str]]] = {
             "agent: Shop behind OAuth": "oauth.agent.yaml",
             "agent: Shop with a limit": "pace.agent.yaml",
             "agent: Shop on my laptop": "laptop.agent.yaml",
+            "agent: Order desk as JSON": "model.agent.yaml",
         },
     ),
     "rest.md": (

@@ -17,7 +17,7 @@ from unfold.widgets import (
 )
 
 from evals_app.admin.agents import agent_parts
-from evals_app.admin.agents.agent_fields import HeaderLines, permitted_help
+from evals_app.admin.agents.agent_fields import HeaderLines, ReplyFormatField, permitted_help
 from evals_app.admin.agents.agent_list import (
     SEEING_RESULTS,
     AgentList,
@@ -65,6 +65,7 @@ from fixtures_app.editing.list_rows import ListRows
 from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.tools import TOOLS
 
+_LIMITS = tuple(name for name in names_of("settings") if name != "response_format")
 _PROTOCOLS = {"json": "JSON", "openai-chat": "Chat completions"}
 
 
@@ -79,6 +80,7 @@ class AgentForm(SpecForm, VersionedForm):
         choices=list(_PROTOCOLS.items()), initial="json", widget=UnfoldAdminSelectWidget
     )
     request = JsonTextField(kind=dict, required=False, rows=8)
+    response_format = ReplyFormatField()
     command = TextLines(label=AGENT.labels["command"], placeholder="my-agent")
     tools = forms.MultipleChoiceField(required=False)
     own_tools = ListRows(ToolRow, name="tool", look=TOOL_ROWS, label="Own tools")
@@ -247,7 +249,13 @@ class AgentAdmin(WithViews, Deleting, Duplicating, Editor):
     # The script shows a section if the chosen driver uses it, or if it is filled in.
     fieldsets = [
         (None, {"fields": ["name", "slug", "driver", "description"]}),
-        ("Model", {"fields": ["model", *names_of("model_settings")], "classes": ["only-model"]}),
+        (
+            "Model",
+            {
+                "fields": ["model", *names_of("model_settings"), "response_format"],
+                "classes": ["only-model"],
+            },
+        ),
         (
             "Over HTTP",
             {"fields": ["url", "headers", "protocol", "stream_format"], "classes": ["only-http"]},
@@ -302,7 +310,7 @@ class AgentAdmin(WithViews, Deleting, Duplicating, Editor):
         ),
         ("Rules", {"fields": ["rules"], "classes": ["only-scripted"]}),
         ("Tools", {"fields": ["tools", "own_tools"], "classes": ["only-model", "only-scripted"]}),
-        ("Limits", {"fields": names_of("settings"), "classes": ["only-model"]}),
+        ("Limits", {"fields": _LIMITS, "classes": ["only-model"]}),
     ]
 
     change_form_outer_before_template = "admin/evals_app/agents/suites.html"

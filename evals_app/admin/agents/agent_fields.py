@@ -5,6 +5,8 @@ from typing import Any
 
 from evals_app.admin.kit.lines import Line, LineColumn, LinesField, TypedLines, keyed_lines
 from evals_app.engine.basics.permits import OUR_COMMAND, OUR_MODULE, permits
+from evals_app.engine.specs.model_settings import AgentSettings
+from fixtures_app.editing.json_field import JsonTextField
 
 _TEXT, _VARIABLE = "text", "env"
 
@@ -40,6 +42,24 @@ class HeaderLines(LinesField):
             value = line["value"].strip()
             headers[name.strip()] = {"env": value} if line["kind"] == _VARIABLE else value
         return headers
+
+
+class ReplyFormatField(JsonTextField):
+    """The format of replies: the word json, or a JSON Schema."""
+
+    def __init__(self) -> None:
+        info = AgentSettings.model_fields["response_format"]
+        super().__init__(
+            required=False,
+            label=info.title,
+            help_text="Leave blank for text. Write json for any JSON object, or the JSON Schema that"
+            " replies must fit. Sent only to models that accept it.",
+        )
+
+    def to_python(self, value: object) -> Any:
+        if isinstance(value, str) and value.strip().lower() == "json":
+            return "json"
+        return super().to_python(value)
 
 
 def permitted_help() -> dict[str, str]:

@@ -19,8 +19,8 @@ from unfold.widgets import (
 
 from evals_app.admin.kit.lines import TextLines
 from evals_app.admin.kit.quantities import quantity
-from evals_app.engine.specs.agent_spec import AgentSettings
 from evals_app.engine.specs.base_spec import ModelSpec, mark_of
+from evals_app.engine.specs.model_settings import AgentSettings
 from evals_app.engine.specs.tool_spec import FromEnvironment
 from evals_app.models import Agent
 from evals_app.models.authored.agents import AGENT
@@ -28,7 +28,7 @@ from fixtures_app.editing.units import UNITS
 
 F = TypeVar("F", bound=forms.ModelForm)
 
-_SAMPLING = ("temperature", "max_tokens", "top_p")
+_SAMPLING = ("temperature", "max_tokens", "top_p", "seed", "effort")
 PARTS: Mapping[str, type[BaseModel]] = {
     key: kind
     for key, info in AGENT.in_rest.items()
@@ -62,7 +62,8 @@ def with_fields(form: type[F]) -> type[F]:
         if name not in form.base_fields:
             form.base_fields[name] = form.declared_fields[name] = _field(info)
     for name in _SAMPLING:
-        form.base_fields[name].help_text += " Leave blank for the model's default."
+        if not isinstance(field := form.base_fields[name], forms.ChoiceField):
+            field.help_text += " Leave blank for the model's default."
     return form
 
 
@@ -96,6 +97,13 @@ def _default(info: FieldInfo) -> str:
     return f" Leave blank for {UNITS[unit].to_text(default) if unit else default}."
 
 
+def _is_variable(place: tuple[str, str]) -> bool:
+    """Return whether a key of a part has a value from the environment."""
+    part, key = place
+    kind = PARTS[part].model_fields[key].annotation
+    return FromEnvironment in (get_args(kind) or (kind,))
+
+
 def stored_value(agent: Agent, key: str) -> Any:
     """Return the value of an agent for a key, or the default."""
     info = AGENT.in_rest[key]
@@ -127,7 +135,8 @@ def initial_of(agent: Agent) -> dict[str, object]:
     parts = {name: whole.get(part, {}).get(key) for name, (part, key) in FIELDS.items()}
     # A value from the environment shows the name of its variable.
     shown = {
-        name: value["env"] if isinstance(value, dict) else value for name, value in parts.items()
+        name: value["env"] if value and _is_variable(FIELDS[name]) else value
+        for name, value in parts.items()
     }
     return shown | {key: stored_value(agent, key) for key in AGENT.in_rest if key not in PARTS}
 
@@ -138,6 +147,5 @@ def to_mapping(cleaned: Mapping[str, Any]) -> dict[str, Any]:
     for name, (part, key) in FIELDS.items():
         info, value = PARTS[part].model_fields[key], cleaned[name]
         if value not in (None, "", [], info.get_default(call_default_factory=True)):
-            is_variable = info.annotation is FromEnvironment
-            whole[part][key] = {"env": value} if is_variable else value
+            whole[part][key] = {"env": value} if _is_variable((part, key)) else value
     return whole | {key: cleaned[key] for key in AGENT.in_rest if key not in PARTS}

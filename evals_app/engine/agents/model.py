@@ -27,8 +27,10 @@ from evals_app.engine.record.trial import Message, ToolCall
 from evals_app.engine.record.usage import NO_USAGE
 from evals_app.engine.specs.agent_spec import ModelAgent
 from evals_app.engine.specs.files import is_shown_as_it_is, text_shown
+from evals_app.engine.specs.model_settings import schema_of
 from fixtures_app.ground.quoting import cut_middle
 
+_NAMES = {"schema": "response_format"}  # of settings, as people write them
 _MAY_COST_MORE = (
     "A call of the model broke off and was repeated. It may have been billed, too: tokens and cost"
     " are only those of the calls that were answered."
@@ -60,6 +62,9 @@ class ModelSession:
             patience_s=agent.settings.provider_patience_s,
             temperature=agent.model.temperature,
             top_p=agent.model.top_p,
+            seed=agent.model.seed,
+            effort=agent.model.effort,
+            schema=schema_of(agent.settings),
         )
 
     async def respond(self, exchange: Exchange) -> None:
@@ -126,7 +131,8 @@ class ModelSession:
         exchange.model = reply.model
         if exchange.first_token_ms is None:
             exchange.first_token_ms = reply.first_token_ms
-        dropped = (f"The model does not accept {name}; it was left out." for name in reply.dropped)
+        names = (_NAMES.get(name, name) for name in reply.dropped)
+        dropped = (f"The model does not accept {name}; it was left out." for name in names)
         more = (_MAY_COST_MORE,) if reply.may_cost_more else ()
         for note in (*dropped, *more, *reply.notes):
             if note not in exchange.notes:

@@ -16,9 +16,9 @@ from evals_app.engine.llm.budget import ModelUse
 from evals_app.engine.network.provider_kinds import PDF
 from evals_app.engine.record.trial import Attempt
 from evals_app.engine.record.usage import Usage
+from evals_app.engine.specs.base_spec import Effort
 
 Stop = Literal["ok", "tool", "length", "refusal", "context"]
-Effort = Literal["low", "medium", "high", "xhigh", "max"]
 
 # Timeouts, callbacks and caches do not change the answer.
 _NOT_ASKED = frozenset(

@@ -25,6 +25,7 @@ class ApiKind:
     `lacks` are the settings of a ModelCall that none of its models accepts, `media_types` the files
     that may be shown to them. Without `embedding_model` users of its embeddings must name one.
     `has_responses`: models that the chat API does not serve are served by the Responses API.
+    `has_json_mode`: replies may be any JSON object, without a schema.
     `more_hosts` may be sent its key, too; the name of one may begin with *.
     """
 
@@ -40,6 +41,7 @@ class ApiKind:
     embedding_model: str | None = None
     most_texts: int = _MAX_TEXTS  # embedded in one call
     has_responses: bool = False
+    has_json_mode: bool = True
     more_hosts: tuple[str, ...] = ()
 
 
@@ -52,6 +54,7 @@ KINDS: dict[str, ApiKind] = {
         key_env="ANTHROPIC_API_KEY",
         max_tokens_parameter="max_tokens",
         lacks=frozenset({"seed", "top_logprobs"}),
+        has_json_mode=False,
         media_types=_IMAGES | _GIF | {PDF},
     ),
     "openai": ApiKind(

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from evals_app.engine.agents.tools.mcp_tools import MISSING as MISSING_MCP
 from evals_app.engine.llm.keys import no_judge, unknown_address, why_unreachable
 from evals_app.engine.llm.pricing import Prices, usd_text
+from evals_app.engine.network.provider_kinds import KINDS, ApiKind
 from evals_app.engine.preparing.needs import Needs
 from evals_app.engine.specs.agent_spec import AgentSpec, HttpAgent, ModelAgent, ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec, read_model
@@ -59,6 +60,7 @@ class Obstacles:
                     f"not a model: test the agent {agent.model.name} instead."
                 )
             self._reachable(agent.model, f"Agent {agent.slug}")
+            self._takes_format(agent)
         if isinstance(agent, ScriptedAgent) and agent.is_waiting:
             self.say(f"Agent {agent.slug} is not connected yet: its developer has not answered.")
         asked: list[tuple[str, str, Mapping[str, HeaderValue]]] = []
@@ -172,6 +174,28 @@ class Obstacles:
     def _reachable(self, model: ModelSpec, who: str) -> None:
         if model.provider != "scripted" and (why := self.why_unreachable(model)):
             self.say(f"{who} uses {model}: {why}")
+        if (provider := self.providers.get(model.provider)) is not None:
+            self._takes_settings(model, who, KINDS[provider.kind])
+
+    def _takes_settings(self, model: ModelSpec, who: str, kind: ApiKind) -> None:
+        """Look for settings that no model of this kind accepts: they would have no effect."""
+        for name in ("seed", "effort"):
+            if name in kind.lacks and getattr(model, name) is not None:
+                self.say(
+                    f"{who} sets {name} for {model}, but no model of {kind.label} accepts it. Remove"
+                    f" {name}, or choose another model."
+                )
+
+    def _takes_format(self, agent: ModelAgent) -> None:
+        provider = self.providers.get(agent.model.provider)
+        if provider is None or KINDS[provider.kind].has_json_mode:
+            return
+        if agent.settings.response_format == "json":
+            self.say(
+                f"Agent {agent.slug} has response_format json, but models of"
+                f" {KINDS[provider.kind].label} need a JSON Schema for that. Write the schema that its"
+                " replies must fit."
+            )
 
     def why_unreachable(self, model: ModelSpec) -> str | None:
         if problem := why_unreachable(model, self.providers, self.environ):

@@ -36,6 +36,7 @@ from evals_app.engine.specs.base_spec import (
     fields_of,
 )
 from evals_app.engine.specs.inventory import Abilities
+from evals_app.engine.specs.model_settings import AgentSettings, setting_problems
 from evals_app.engine.specs.outside_spec import OAuthSpec, PaceSpec, PollSpec, RateGroup
 from evals_app.engine.specs.tool_spec import (
     AnyTool,
@@ -64,32 +65,6 @@ MAX_LANE_CHARS = 100
 NOT_CONNECTED = "This agent is not connected yet: its developer has not answered."
 MAX_OFFERS = 3  # of one message to computers: each may be lost
 SPANS_WAIT_S = 15.0  # most exporters send every 5 s
-
-
-class AgentSettings(Spec):
-    """Limits of an agent's model."""
-
-    max_tool_rounds: int = Field(
-        default=25,
-        title="Max tool-call rounds per turn",
-        description="An agent that exceeds it has failed.",
-        ge=1,
-        le=200,
-    )
-    max_output_tokens: int = Field(
-        default=4096,
-        title="Max answer length (tokens)",
-        description="Of one call of the model.",
-        ge=1,
-    )
-    provider_patience_s: float = Field(
-        default=600.0,
-        title="Max wait for an overloaded provider (s)",
-        description="Of one call, including retries.",
-        json_schema_extra=SECONDS,
-        gt=0,
-        le=3600,
-    )
 
 
 class ScriptedUsage(Spec):
@@ -272,6 +247,7 @@ class AgentSpec(Spec):
             key, example = cls.needed
             message = f"An agent with driver {driver} needs {example}."
             yield error_at("needed_key", message, (key,), written.get(key))
+        yield from setting_problems(written)
         for key, drivers in misplaced_keys(written).items():
             protocols = ((owner, DRIVERS[owner].protocols.get(key)) for owner in drivers)
             owners = " or ".join(
@@ -314,7 +290,9 @@ class InsideAgent(AgentSpec):
         " tools of MCP servers.",
     )
     settings: AgentSettings = Field(
-        default=AgentSettings(), title="Settings", description="Limits of its model."
+        default=AgentSettings(),
+        title="Settings",
+        description="Limits of its model, and the format of its replies.",
     )
 
     def _conflicts(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:

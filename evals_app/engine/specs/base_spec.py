@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -141,10 +141,18 @@ def mark_of(info: FieldInfo, mark: str) -> Any:
     return extra.get(mark, "") if isinstance(extra, dict) else ""
 
 
+def is_unset(value: object) -> bool:
+    """Return whether a key was left out: later keys of stored specs change no digest of older ones."""
+    return value in (None, [], {}, False)
+
+
 MAX_INTEGER = 2_147_483_647  # the range of a database column for whole numbers
 
 # Prefixes by which a model name without provider names one.
 PREFIXES = {"claude-": "anthropic", "gpt-": "openai", "gemini-": "gemini"}
+
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 class ModelSpec(Spec):
@@ -164,6 +172,23 @@ class ModelSpec(Spec):
     )
     top_p: float | None = Field(
         default=None, title="Top p", description="Sent only to models that accept it.", ge=0, le=1
+    )
+    seed: int | None = Field(
+        default=None,
+        title="Seed",
+        description="Asks for the same reply to the same question. Not for Anthropic's models.",
+        ge=-(2**63),
+        le=2**63 - 1,
+    )
+    effort: Effort | None = Field(
+        default=None,
+        title="Reasoning effort",
+        description="How long the model may think. Sent only to models that accept it.",
+        json_schema_extra={
+            "words": {word: word.capitalize() for word in get_args(Effort)}
+            | {"xhigh": "Extra high"},
+            "none": "The model's default",
+        },
     )
 
     def __str__(self) -> str:

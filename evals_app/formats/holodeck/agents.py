@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.prompt_variables import with_plain_variables
+from evals_app.formats.foreign.reply_formats import format_settings
 from evals_app.formats.foreign.shapes import SourcePlaces
 from evals_app.formats.holodeck.models import SCRIPTED, ModelTranslator
 from evals_app.formats.holodeck.shapes import AgentFile, Instructions
@@ -103,6 +104,9 @@ def _own_agent(
     prompt = None if file.instructions is None else _prompt(source, file.instructions)
     if file.name is None or file.model is None or prompt is None:
         return _invalid_agent(source)
+    settings, problem = format_settings(file.response_format)
+    if problem:
+        source.say(("response_format",), problem, level="loss")
     document, slug = source.document, source.slug(file.name)
     data = {
         "agent": file.name,
@@ -111,6 +115,7 @@ def _own_agent(
         "driver": "model",
         "model": models.model_value(source, ("model",), file.model),
         "system_prompt": prompt.text,
+        **settings,
     }
     places = SourcePlaces(document)
     places.note(("agent",), document, ("name",))

@@ -254,8 +254,6 @@ class AgentFile(Foreign):
 
     lost = {
         "author": "There is no field for an author. Write it into the description. Left out.",
-        "response_format": "Models are not asked for a format. Describe the reply in the "
-        "instructions, and check it with json_schema. Left out.",
         "tool_filtering": "An agent has all of its tools in every turn. Left out.",
         "embedding_provider": "It serves tools that search documents, which are left out too.",
         "claude": "These settings are for the Claude Agent SDK, and models are called at their "
@@ -270,6 +268,7 @@ class AgentFile(Foreign):
     description: str | None = None
     model: Llm | None = None
     instructions: Text | Instructions | None = None
+    response_format: object = None
     tools: list[object] | None = None  # none of them runs here
     evaluations: Evaluations | None = None
     test_cases: Cases | None = None

@@ -15,6 +15,7 @@ from evals_app.formats.foreign.chats import (
 )
 from evals_app.formats.foreign.draft import Draft, make_draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
+from evals_app.formats.foreign.reply_formats import format_settings
 from evals_app.formats.foreign.shapes import ReaderContext, SourcePlaces, distinct_names, slug_of
 from evals_app.formats.foreign.spots import Spot
 from evals_app.formats.foreign.suites import agent_problem
@@ -249,8 +250,22 @@ class _Suite:
             "model": model_of(model, sampling),
             "system_prompt": system,
             "tools": self._tools(),
+            **self._format(),
         }
         return slug, make_draft("agent", "openai-evals", self.ran.document, data, place=places)
+
+    def _format(self) -> Json:
+        """Return the settings with the format of replies that the run asked for."""
+        if self.ran is None:
+            return {}
+        sampling = self.ran.at("data_source", "sampling_params")
+        for spot in (sampling.at("response_format"), sampling.at("text", "format")):
+            settings, problem = format_settings(spot.value)
+            if problem:
+                spot.lose(problem)
+            if settings:
+                return settings
+        return {}
 
     def _tools(self) -> list[Json]:
         """Make tools that record their calls: nothing in a run says what they answer."""

@@ -7,13 +7,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from evals_app.engine.specs.base_spec import Effort
 from evals_app.formats.foreign.shapes import Foreign
 
 Text = Annotated[str, Field(min_length=1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-_RANDOM = "Seeds are not sent. Replies differ from run to run, so use several trials."
-_EFFORT = "The reasoning effort of a model cannot be set here."
-_SHAPE = "The form of the reply is not sent to the model. Ask for it in the system prompt."
 
 
 class ApiPart(Foreign):
@@ -42,24 +40,28 @@ class Eval(ApiPart):
 class Sampling(ApiPart):
     """Settings of a model."""
 
-    lost = {
-        "reasoning_effort": _EFFORT,
-        "response_format": _SHAPE,
-        "seed": _RANDOM,
-        "text": _SHAPE,
-    }
-
     temperature: Annotated[float | None, Field(ge=0, le=2)] = None
     top_p: Annotated[float | None, Field(ge=0, le=1)] = None
     max_tokens: Annotated[int | None, Field(ge=1)] = None
     max_completion_tokens: Annotated[int | None, Field(ge=1)] = None
     # As the SDK calls it in graders.
     max_completions_tokens: Annotated[int | None, Field(ge=1)] = None
+    seed: int | None = None
+    reasoning_effort: Effort | None = None
+    # The same in the Chat Completions API and in the Responses API.
+    response_format: dict[str, object] | None = None
+    text: dict[str, object] | None = None
     tools: list[object] | None = None
 
     def settings(self) -> dict[str, Any]:
         most = self.max_completion_tokens or self.max_completions_tokens or self.max_tokens
-        settings = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": most}
+        settings = {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "max_tokens": most,
+            "seed": self.seed,
+            "effort": self.reasoning_effort,
+        }
         return {key: value for key, value in settings.items() if value is not None}
 
 

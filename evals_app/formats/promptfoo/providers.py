@@ -3,7 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import get_args
 
+from evals_app.engine.network.provider_kinds import KINDS
+from evals_app.engine.specs.base_spec import Effort
+from evals_app.formats.foreign.reply_formats import format_settings
 from evals_app.formats.foreign.shapes import distinct_names, slug_of
 from evals_app.formats.promptfoo.shapes import ProviderOptions
 from evals_app.formats.promptfoo.source import ProjectSpot, is_file
@@ -33,7 +37,11 @@ _SETTINGS = {
     "max_tokens": "max_tokens",
     "max_completion_tokens": "max_tokens",
     "max_output_tokens": "max_tokens",
+    "seed": "seed",
+    "effort": "effort",
+    "reasoning_effort": "effort",
 }
+_EFFORTS = get_args(Effort)
 # Of another server than that of the provider here, which must not get its prompts.
 _ADDRESSES = ("apiBaseUrl", "apiHost", "baseURL", "base_url")
 _EMBEDDING = re.compile(r"(openai|google|ollama):embeddings?:(.+)")
@@ -142,6 +150,7 @@ def _target(spot: ProjectSpot) -> SuiteTarget | None:
         return replace(target, name=around.agent, slug=slug_of(around.agent), agent=around.agent)
     if model is not None:
         made = {"driver": "model", "model": model, "tools": _tools(spot, provider)}
+        made |= _format(spot.at("config", "response_format"))
         return replace(target, made=made)
     if provider.id == "echo":
         made = {"driver": "scripted", "rules": [{"reply": "{{input}}"}]}
@@ -166,15 +175,36 @@ def _model(provider: ProviderOptions) -> Json | None:
     settings = {
         _SETTINGS[key]: value
         for key, value in provider.config.items()
-        if key in _SETTINGS and isinstance(value, int | float)
+        if _is_sent(key, value, ours)
     }
+    reasoning = provider.config.get("reasoning")
+    effort = reasoning.get("effort") if isinstance(reasoning, dict) else None
+    settings |= {"effort": effort} if effort in _EFFORTS else {}
     return {"provider": ours, "name": model, **settings}
+
+
+def _is_sent(key: str, value: object, provider: str) -> bool:
+    """Return whether a setting is sent to models of a provider here."""
+    ours = _SETTINGS.get(key, "")
+    if not ours or ours in KINDS[provider].lacks:
+        return False
+    if ours == "effort":
+        return value in _EFFORTS
+    return isinstance(value, int if ours == "seed" else int | float)
+
+
+def _format(spot: ProjectSpot) -> Json:
+    settings, problem = format_settings(spot.value)
+    if problem:
+        spot.lose(problem)
+    return settings
 
 
 def _tools(spot: ProjectSpot, provider: ProviderOptions) -> list[Json]:
     """Make tools of definitions; report settings that are not supported."""
     tools: list[Json] = []
-    for key in provider.config:
+    model = _model(provider) or {}
+    for key, value in provider.config.items():
         here = spot.at("config", key)
         if key in ("tools", "functions"):
             tools += [tool for definition in _definitions(here) if (tool := _tool(definition))]
@@ -186,7 +216,10 @@ def _tools(spot: ProjectSpot, provider: ProviderOptions) -> list[Json]:
                 "Keys are never stored here. Set the provider's environment variable for the "
                 "workers."
             )
-        elif key not in _SETTINGS:
+        elif key == "reasoning" and "effort" in model:
+            if isinstance(value, dict) and value.keys() - {"effort"}:
+                here.lose("Only the effort is sent to the model here.")
+        elif key != "response_format" and not _is_sent(key, value, str(model.get("provider"))):
             here.lose("This setting is not sent to the model here.")
     return tools
 

@@ -9,8 +9,9 @@ import sys
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from evals_app.engine.specs.agent_spec import DRIVERS, AgentSettings, AgentSpec, ScriptedRule
+from evals_app.engine.specs.agent_spec import DRIVERS, AgentSpec, ScriptedRule
 from evals_app.engine.specs.base_spec import ModelSpec, PriceSpec, ProviderSpec
+from evals_app.engine.specs.model_settings import AgentSettings
 from evals_app.engine.specs.outside_spec import OAuthSpec, PaceSpec, PollSpec
 from evals_app.engine.specs.tool_spec import (
     CannedRule,

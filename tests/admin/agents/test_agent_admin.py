@@ -29,10 +29,16 @@ MODEL: dict[str, Any] = {
         "name": "claude-haiku-5-5",
         "temperature": 0.5,
         "max_tokens": 100,
+        "seed": 0,
+        "effort": "low",
     },
     "system_prompt": "You are {{agentName}}.\nIt is {{datetime}}.\n",
     "tools": ["knowledge.search", "entity.query"],
-    "settings": {"max_tool_rounds": 3, "provider_patience_s": 5.5},
+    "settings": {
+        "max_tool_rounds": 3,
+        "provider_patience_s": 5.5,
+        "response_format": {"type": "object", "properties": {"answer": {"type": "string"}}},
+    },
 }
 HTTP: dict[str, Any] = {
     "agent": "Outside",
@@ -153,13 +159,20 @@ def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Clie
             {
                 "model": "claude-haiku-5-5",
                 "temperature": "0",
+                "effort": "xhigh",
+                "response_format": "JSON",
                 "tools": ["entity.get"],
                 "max_tool_rounds": "7",
             },
             {
-                "model": {"provider": "anthropic", "name": "claude-haiku-5-5", "temperature": 0.0},
+                "model": {
+                    "provider": "anthropic",
+                    "name": "claude-haiku-5-5",
+                    "temperature": 0.0,
+                    "effort": "xhigh",
+                },
                 "tools": ["entity.get"],
-                "settings": {"max_tool_rounds": 7},
+                "settings": {"max_tool_rounds": 7, "response_format": "json"},
             },
             id="model",
         ),

@@ -680,3 +680,19 @@ async def test_an_error_of_the_agent_leaves_the_chat_as_it_was() -> None:
 
 async def _never(call: ModelCall) -> ModelReply:
     raise AssertionError
+
+
+async def test_seed_effort_and_format_are_sent(talk: Talk) -> None:
+    schema = {"type": "object", "properties": {"answer": {"type": "string"}}}
+    agent = {
+        "model": {"provider": "anthropic", "name": "gpt-5", "seed": 7, "effort": "low"},
+        "settings": {"response_format": schema},
+        "tools": [],
+    }
+
+    await talk([Reply('{"answer": "Hi"}')], "Hi", agent=agent, provider=OPENAI)
+
+    body = talk.server.bodies[0]
+    assert (body["seed"], body["reasoning_effort"]) == (7, "low")
+    form = body["response_format"]["json_schema"]
+    assert (form["schema"], form["strict"]) == (schema, False)

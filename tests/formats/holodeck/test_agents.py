@@ -21,6 +21,7 @@ def test_a_file_with_model_and_instructions_brings_its_agent() -> None:
             "top_p": 0.9,
         },
         "system_prompt": "You are a support specialist.\n",
+        "settings": {"response_format": "json"},
     }
 
 

@@ -24,7 +24,6 @@ def test_what_has_no_place_here_is_lost_with_a_reason() -> None:
         "author",
         "execution.verbose",
         "observability",
-        "response_format",
         "tools[0]",
         "tools[1]",
         "tools[2]",

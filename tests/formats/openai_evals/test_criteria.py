@@ -133,7 +133,7 @@ def test_settings_of_a_grader_are_those_of_the_judge() -> None:
     (check,) = checks(asking("score_model", pass_threshold=1, sampling_params=settings))
 
     assert check["model"] == {
-        "provider": "openai", "name": "gpt-5-mini", "temperature": 0, "max_tokens": 9,
+        "provider": "openai", "name": "gpt-5-mini", "temperature": 0, "max_tokens": 9, "effort": "low",
     }  # fmt: skip
 
 

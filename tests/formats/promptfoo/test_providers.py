@@ -43,7 +43,10 @@ def test_a_model_is_named_in_our_words(provider: str, model: str) -> None:
 
 
 def test_settings_of_a_model_are_kept() -> None:
-    config = "{temperature: 0, top_p: 0.5, max_completion_tokens: 100}"
+    config = (
+        "{temperature: 0, top_p: 0.5, max_completion_tokens: 100, seed: 5,"
+        " reasoning: {effort: low}, response_format: {type: json_object}}"
+    )
 
     assert agent(f"{{id: openai:gpt-5, label: Five, config: {config}}}") == {
         "agent": "Five",
@@ -54,7 +57,10 @@ def test_settings_of_a_model_are_kept() -> None:
             "temperature": 0.0,
             "top_p": 0.5,
             "max_tokens": 100,
+            "seed": 5,
+            "effort": "low",
         },
+        "settings": {"response_format": "json"},
     }
 
 

@@ -82,6 +82,26 @@ def why_not(suite: Suite, **options: Any) -> list[str]:
     return refused.value.problems
 
 
+def test_a_setting_that_no_model_of_its_provider_accepts_is_refused() -> None:
+    agent = make_agent(
+        "claude",
+        driver="model",
+        rules=[],
+        model=HAIKU,
+        model_settings={"seed": 1},
+        settings={"response_format": "json"},
+    )
+    opus = "anthropic/claude-opus-5-5"
+    suite = make_suite(agent=agent, judge_model=opus, judge_settings={"seed": 1})
+    suite.default_assertions.create(type="llm_judge", options={"criteria": "Is kind"})
+
+    seed, form, judges_seed = why_not(suite)
+
+    assert seed.startswith("Agent claude sets seed for anthropic/claude-haiku-5-5")
+    assert "JSON Schema" in form
+    assert judges_seed.startswith("Suite greetings sets seed for anthropic/claude-opus-5-5")
+
+
 def test_a_ceiling_asks_for_the_price_of_every_model_that_is_paid_for() -> None:
     make_price("claude-opus-5-5", days=1)
     suite = model_suite(judge_model="anthropic/claude-opus-5-5")

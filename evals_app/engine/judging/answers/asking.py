@@ -18,14 +18,13 @@ from evals_app.engine.llm.call import (
     AssistantMessage,
     ChatMessage,
     Complete,
-    Effort,
     FileContent,
     ModelCall,
     ModelReply,
     UserMessage,
 )
 from evals_app.engine.record.grade import JudgeCall
-from evals_app.engine.specs.base_spec import ModelSpec
+from evals_app.engine.specs.base_spec import Effort, ModelSpec
 from fixtures_app.ground.quoting import cut_middle, join_list
 
 T = TypeVar("T")
@@ -131,6 +130,13 @@ class Asker:
     sharing: Sharing | None = None
     answers: Answers | None = None
 
+    @property
+    def _seed(self) -> int | None:
+        """Return the seed: only an answer that is not one of several votes should be the same."""
+        if not self.is_alone:
+            return None
+        return _SEED if self.model.seed is None else self.model.seed
+
     async def ask(
         self,
         prompt: PromptText,
@@ -165,8 +171,8 @@ class Asker:
             patience_s=self.patience_s,
             temperature=sampled if model.temperature is None else model.temperature,
             top_p=model.top_p,
-            effort=self.effort,
-            seed=_SEED if self.is_alone else None,
+            effort=model.effort or self.effort,
+            seed=self._seed,
             top_logprobs=top_logprobs,
         )
         calls: list[JudgeCall] = []

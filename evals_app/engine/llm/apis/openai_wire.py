@@ -186,8 +186,9 @@ def _to_settings(call: ModelCall, *, without: frozenset[str]) -> JsonObject:
     if "cache_key" in given:
         given["prompt_cache_key"] = given.pop("cache_key")
     if "schema" in given:
-        form = {"name": "answer", "strict": True, "schema": given.pop("schema")}
-        given["response_format"] = {"type": "json_schema", "json_schema": form}
+        form = wire.reply_format(given.pop("schema"))
+        kind = form.pop("type")
+        given["response_format"] = {"type": kind, **({kind: form} if form else {})}
     return given
 
 

@@ -51,8 +51,7 @@ def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) ->
     if "top_logprobs" in settings:
         include.append("message.output_text.logprobs")
     if "schema" in settings:
-        form = {"name": "answer", "strict": True, "schema": settings.pop("schema")}
-        settings["text"] = {"format": {"type": "json_schema", **form}}
+        settings["text"] = {"format": wire.reply_format(settings.pop("schema"))}
     request: dict[str, object] = {
         "model": call.model,
         "input": [item for message in call.messages for item in _to_items(message)],

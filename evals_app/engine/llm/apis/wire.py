@@ -10,6 +10,8 @@ from evals_app.engine.llm.apis.names import ToolNames
 from evals_app.engine.llm.call import AssistantMessage, ChatMessage, ModelCall, ToolRequest
 from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.base_spec import MAX_INTEGER
+from evals_app.engine.specs.model_settings import ANY_OBJECT
+from fixtures_app.ground.json_keywords import parts
 from fixtures_app.ground.nesting import is_too_deep
 from fixtures_app.ground.strict_json import Json, JsonObject
 
@@ -129,6 +131,28 @@ def given_settings(
 ) -> dict[str, Any]:
     """Return the optional settings of a call that go out, by our names."""
     return without_empty({name: getattr(call, name) for name in names if name not in without})
+
+
+def reply_format(schema: Mapping[str, object]) -> dict[str, object]:
+    """Return the format of replies that fit a schema, as OpenAI's Responses API has it.
+
+    `strict` accepts only schemas that leave nothing open.
+    """
+    if schema == ANY_OBJECT:
+        return {"type": "json_object"}
+    form = {"name": "answer", "strict": _is_closed(schema), "schema": schema}
+    return {"type": "json_schema", **form}
+
+
+def _is_closed(schema: Mapping[str, object]) -> bool:
+    """Return whether each object in a schema requires all of its keys, and allows no other."""
+    objects: list[Mapping[str, Any]] = [part for _, part in parts(schema)]
+    return all(
+        part.get("additionalProperties") is False
+        and {*part.get("properties", ())} == {*part.get("required", ())}
+        for part in objects
+        if "properties" in part or part.get("type") == "object"
+    )
 
 
 def tool_definitions(

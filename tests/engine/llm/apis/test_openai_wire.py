@@ -72,6 +72,11 @@ def test_a_plain_call_sends_nothing_but_the_necessary() -> None:
             },
             id="schema",
         ),
+        pytest.param(
+            {"schema": {"type": "object"}},
+            {"response_format": {"type": "json_object"}},
+            id="any JSON object",
+        ),
         pytest.param({"cache_key": "a1"}, {"prompt_cache_key": "a1"}, id="what it shares"),
         pytest.param({"system": " "}, {}, id="blank system prompt"),
     ],
