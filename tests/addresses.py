@@ -119,7 +119,12 @@ def samples_for(settings: Any) -> Samples:
         "conversationset": ConversationSet.objects.create(slug="desk", name="Help desk"),
     }
     parts = {name: row.pk for name, row in rows.items()}
-    parts |= {"runs": run.pk, "executions": execution.pk, "settlements": settlement.pk}
+    parts |= {
+        "run": run.pk,
+        "runs": run.pk,
+        "executions": execution.pk,
+        "settlements": settlement.pk,
+    }
     parts |= {"failures": rows["acceptedfailure"].pk, "what": "shipped"}
     parts |= {"tokens": token.pk}
     parts |= {"username": "sample"}

@@ -186,6 +186,12 @@ PAGES: dict[str, Need] = {
     f"{_SUITE}<int:pk>/cases/": {"GET": "view_suite|change_suite", "POST": "change_case"},
     f"{_SUITE}tags/": {"GET": "view_suite view_case", "POST": NOBODY},
     f"{_SUITE}<int:pk>/check/": {"GET": "view_suite|change_suite", "POST": NOBODY},
+    f"{_SUITE}<int:pk>/propose/": f"{RUNNING} change_suite add_case",
+    f"{_SUITE}<int:pk>/propose/price/": {
+        "GET": NOBODY,
+        "POST": f"{RUNNING} change_suite add_case",
+    },
+    f"{_SUITE}<int:pk>/propose/<int:run>/": f"{RUNNING} change_suite add_case",
     f"{_SUITE}<int:pk>/results/": {"GET": "view_run view_suite|change_suite", "POST": NOBODY},
     f"{_SUITE}<int:pk>/notable/": {"GET": "view_run view_suite|change_suite", "POST": NOBODY},
     f"{_SUITE}<int:pk>/judges/": {"GET": "view_suite|change_suite", "POST": NOBODY},

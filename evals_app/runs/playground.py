@@ -3,7 +3,8 @@
 The suite of such a run exists only while it is frozen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -29,7 +30,6 @@ class Exchanged:
     reply: str
 
 
-@transaction.atomic
 def start_talk(
     agent: Agent,
     message: str,
@@ -46,31 +46,54 @@ def start_talk(
     Raises:
         CannotStartError: the agent cannot be asked.
     """
-    suite = Suite.objects.create(
-        slug=_free_slug(agent),
-        name=f"Talk with {agent.name}"[:_NAME_CHARS],
-        agent=agent,
-        concurrency=1,
-    )
-    if fixture is not None:
-        suite.fixtures.add(fixture)
     turns = [*(pair.user for pair in before if agent.is_scripted), message]
-    case = Case.objects.create(
-        suite=suite,
-        name=f"Message {len(before) + 1}",
-        history=[] if agent.is_scripted else _history(before),
-        turn_timeout_s=REPLY_TIMEOUT_S,
-        # Without anything to check, a reply would be inconclusive.
-        max_time_ms=int(REPLY_TIMEOUT_S * 1000) * len(turns),
-    )
-    Turn.objects.bulk_create(
-        Turn(case=case, position=position, user=escape_braces(text))
-        for position, text in enumerate(turns)
-    )
-    run = start_run(suite, by=by, is_tryout=True)
-    suite.delete()  # the run has its snapshot
+    history = [] if agent.is_scripted else _history(before)
+    with short_lived_suite(
+        agent,
+        name=f"Talk with {agent.name}",
+        slug=_free_slug(agent),
+        case=f"Message {len(before) + 1}",
+        turns=turns,
+        history=history,
+    ) as suite:
+        if fixture is not None:
+            suite.fixtures.add(fixture)
+        run = start_run(suite, by=by, is_tryout=True)
     run.refresh_from_db(fields=["suite"])
     return run
+
+
+@contextmanager
+def short_lived_suite(
+    agent: Agent,
+    *,
+    name: str,
+    slug: str,
+    case: str,
+    turns: Sequence[str],
+    history: Sequence[Mapping[str, str]] = (),
+    facts: Sequence[str] = (),
+) -> Iterator[Suite]:
+    """Write a suite of one case, and remove it on leaving: a run of it has its snapshot.
+
+    `turns` are messages to the agent; `facts` are kept with them, and it never sees them.
+    """
+    with transaction.atomic():
+        suite = Suite.objects.create(slug=slug, name=name[:_NAME_CHARS], agent=agent, concurrency=1)
+        row = Case.objects.create(
+            suite=suite,
+            name=case,
+            history=list(history),
+            turn_timeout_s=REPLY_TIMEOUT_S,
+            # Without anything to check, a reply would be inconclusive.
+            max_time_ms=int(REPLY_TIMEOUT_S * 1000) * len(turns),
+        )
+        Turn.objects.bulk_create(
+            Turn(case=row, position=position, user=escape_braces(text), context=list(facts))
+            for position, text in enumerate(turns)
+        )
+        yield suite
+        suite.delete()
 
 
 def takes_fixture(agent: Agent) -> bool:

@@ -45,6 +45,7 @@ from evals_app.engine.suites.suite_spec import COMPARING_CASES, COMPARING_EFFORT
 from evals_app.library.importing.rights import Rights
 from evals_app.models import Case, Run, Schedule, Suite
 from evals_app.reports.answers.decided import share_with_people
+from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.reading.suite_verdict import standing, with_last_runs, with_pass_rates
 from evals_app.runs.starting.forecast import informing_judges
 from fixtures_app.editing.markup import TemplateContext
@@ -56,6 +57,7 @@ _SUITES = Suite.objects.all()
 LAST_RUNS = 20
 LAST_ROWS = 60  # with retests, re-runs and gradings, which are below their runs
 LAST_DECISIONS = 20
+PROPOSING = (*RUNNING, "evals_app.change_suite", "evals_app.add_case")
 _TEMPLATES = "admin/evals_app/suites"
 _TITLES = {"results": "Results", "check": "Can this test fail?"}
 
@@ -83,6 +85,7 @@ def suite_head(request: HttpRequest, suite: Suite, *, tab: str) -> dict[str, obj
         "menu": menu,
         "case_add_url": _add_url(request, suite),
         "several_url": _several_url(request, suite),
+        "propose_url": propose_url(request, suite),
         "release": None,
         **_schedules_of(request, suite),
         **(_results_of_note(request, suite) if request.user.has_perm("evals_app.view_run") else {}),
@@ -318,6 +321,13 @@ def _several_url(request: HttpRequest, suite: Suite) -> str:
     if not Rights.of(request.user).may("change", "suite"):
         return ""
     return f"{reverse('admin:evals_app_suite_import')}?into={suite.slug}"
+
+
+def propose_url(request: HttpRequest, suite: Suite) -> str:
+    """Return the page that proposes cases from a text; empty without the rights for it."""
+    if suite.archived_at or not request.user.has_perms(PROPOSING):
+        return ""
+    return reverse("admin:evals_app_suite_propose", args=[suite.pk])
 
 
 def _add_url(request: HttpRequest, suite: Suite) -> str:
