@@ -14,15 +14,19 @@ import os
 import re
 import shlex
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
 
 from evals_app.engine.basics.permits import is_ours, permits
+from evals_app.engine.basics.plugins import find_plugins
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.graders.measures.wordnet import WordNet
+from evals_app.engine.llm.judge_plugins import judge_plugins
 from evals_app.engine.network.provider_kinds import KINDS
+from evals_app.formats.reader_plugins import reader_plugins
 from evals_app.models.people.roles import BUILT_IN
 from fixtures_app.ground.words import nearest
 
@@ -189,10 +193,17 @@ def ways_to_sign_in(app_configs: object, **_: object) -> Iterable[CheckMessage]:
             )
 
 
-@register("environment")
+@register("plugins")
 def broken_plugins(app_configs: object, **_: object) -> Iterable[CheckMessage]:  # noqa: ARG001
-    """Warn of plug-ins that cannot be used: the site works without them."""
-    for problem in GRADERS.offers.problems.values():
+    """Warn of plug-ins that cannot be used: the site works without them.
+
+    Commands do not check this: each loads the plug-ins that it needs.
+    """
+    found = (
+        *(GRADERS.offers, judge_plugins(), reader_plugins()),
+        *(find_plugins("agents"), find_plugins("reports")),
+    )
+    for problem in chain.from_iterable(offered.problems.values() for offered in found):
         yield Warning(problem, hint="docs/plugins.md has an example.", id="evals_app.W006")
 
 

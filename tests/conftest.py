@@ -10,6 +10,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Generator, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -28,6 +29,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from tests.browser import CHROMIUM_ARGUMENTS, CHROMIUMS, chromium
 from tests.model_server import ModelServer
+from tests.offered import Offer, forget_plugins, offer_plugins
 from tests.tiers import Tiers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -230,6 +232,14 @@ def child_environment(transactional_db: None) -> dict[str, str]:
 
 
 # Browser
+
+
+@pytest.fixture
+def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Offer]:
+    """Offer plug-ins in a group, as installed packages do: `offer("judges", mine="module:name")`."""
+    yield partial(offer_plugins, monkeypatch)
+    monkeypatch.undo()
+    forget_plugins()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.foreign.draft import KINDS, Kind
 from evals_app.formats.foreign.sidecar import is_sidecar, sidecars_among
 from evals_app.formats.foreign.words import record_places
+from evals_app.formats.reader_plugins import finds_plugin_file
 from evals_app.formats.tables import SPREADSHEETS
 
 # What to send instead of a table that is not read here.
@@ -46,7 +47,9 @@ EXPECTED = _expectation()
 
 def is_eval_file(path: str) -> bool:
     """Whether a file found in a folder is one to import, by its name."""
-    return not is_sidecar(path) and any(dialect.finds(path) for dialect in DIALECTS.values())
+    if is_sidecar(path):
+        return False
+    return any(dialect.finds(path) for dialect in DIALECTS.values()) or finds_plugin_file(path)
 
 
 def eval_files(paths: Iterable[str]) -> list[str]:
@@ -62,6 +65,11 @@ def eval_files(paths: Iterable[str]) -> list[str]:
 def has_own_suffix(path: str) -> bool:
     """Whether the name of a file says that it is ours or Struere's, and what it describes."""
     return _NATIVE.finds(path) or _STRUERE.finds(path)
+
+
+def has_known_name(path: str) -> bool:
+    """Whether the whole name of a file says that another system wrote it, whose files we read."""
+    return PurePosixPath(path).name in _NAMED
 
 
 def is_readable(path: str) -> bool:

@@ -1,5 +1,6 @@
 """Read many files at once, or report everything that is wrong with any of them."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -8,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
+from evals_app.engine.basics.plugins import Plugin
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.specs.base_spec import ProviderSpec
 from evals_app.engine.suites.suite_spec import SuiteSpec
@@ -27,6 +29,7 @@ from evals_app.formats.checking.references import (
 from evals_app.formats.detect import (
     EXPECTED,
     foreign_dialect,
+    has_known_name,
     has_own_suffix,
     instead_of,
     is_json,
@@ -63,6 +66,13 @@ from evals_app.formats.foreign.shapes import (
 from evals_app.formats.foreign.sidecar import is_sidecar, with_sidecars
 from evals_app.formats.lobu import agent_of
 from evals_app.formats.native import read_native
+from evals_app.formats.reader_plugins import (
+    all_dialects,
+    plugin_draft,
+    read_by_plugin,
+    reader_of,
+    reader_plugins,
+)
 from evals_app.formats.reading.json_lines import read_json_lines
 from evals_app.formats.reading.json_source import read_json
 from evals_app.formats.reading.parsed_file import MAX_VALUES, ParsedFile, json_document, values_in
@@ -77,8 +87,9 @@ from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 S = TypeVar("S", bound=BaseModel)
 
+_OURS = {"native", "struere"}
 # Those that do not share their names of files and keys with ours.
-_FOREIGN = DIALECTS.keys() - {"native", "struere"}
+_FOREIGN = DIALECTS.keys() - _OURS
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +145,7 @@ class _File:
     document: ParsedFile
     kind: Kind | None
     dialect: str
+    is_plugged: bool = False  # a plug-in has read it: its document is in our words
 
     @property
     def slug(self) -> str | None:
@@ -174,7 +186,7 @@ def read_files(
     attached = AttachedFiles(given, find, find_paths, known.size_of)
     evals = [file for file in files if not is_sidecar(file.path)]
     read = _classify(evals, dialect, problems, unread)
-    documents = (file.document for file in read)
+    documents = (file.document for file in read if not file.is_plugged)
     seen.tables |= {item.path: item for item in documents if is_spreadsheet(item.path)}
     around = ReaderContext(attached, agent, environment, root=root, tables=tables, seen=seen)
     around = _knowing(around, read, known, unread)
@@ -259,10 +271,15 @@ def _classify(
 ) -> list[_File]:
     """Parse each file and find out what it is; errors go to `problems`."""
     read: list[_File] = []
-    is_foreign = dialect in _FOREIGN
+    plugged: list[_File] = []
+    is_foreign = dialect in all_dialects().keys() - _OURS
     ours = None if is_foreign else dialect
     size = 0
     for file in files:
+        if reader := _plugin_for(file, dialect, problems):
+            parts = read_by_plugin(reader, file.path, _content(file), problems)
+            plugged += (_File(*part, reader.name, is_plugged=True) for part in parts)
+            continue
         if is_shown(file.path) or not is_readable(file.path):
             message = instead_of(file.path) or (
                 f"This is not an eval file. {EXPECTED}, outside of folders whose name ends in .files."
@@ -291,13 +308,29 @@ def _classify(
             continue
         by_content = "struere" if is_struere_suite(file.path, document.data) else "native"
         read.append(_File(document, kind, ours or by_content if kind == "suite" else "native"))
-    if is_foreign and all(file.dialect != dialect for file in read):
+    if is_foreign and all(file.dialect != dialect for file in [*read, *plugged]):
         message = (
             f"This cannot be read as {dialect}: its name says that it is Evalwell's own file, or "
             "one of another system. Rename it, or leave out --format."
         )
         problems += [file.document.problem((), message, value="") for file in read]
-    return [_resolve_dialect(file, read, ours) for file in read]
+    return [*(_resolve_dialect(file, read, ours) for file in read), *plugged]
+
+
+def _plugin_for(
+    file: SourceFile | SourceData, dialect: str | None, problems: list[Problem]
+) -> Plugin | None:
+    """Return the plug-in that reads a file; our own files, and those of a chosen dialect, have none."""
+    plugins = reader_plugins().plugins
+    if not plugins or has_own_suffix(file.path) or is_shown(file.path):
+        return None
+    if dialect is not None:
+        return plugins.get(dialect)
+    return None if has_known_name(file.path) else reader_of(file.path, _content(file), problems)
+
+
+def _content(file: SourceFile | SourceData) -> bytes:
+    return file.content if isinstance(file, SourceFile) else json.dumps(file.data).encode()
 
 
 def _unknown(document: ParsedFile) -> Problem:
@@ -403,6 +436,8 @@ def _drafts(files: Sequence[_File], around: ReaderContext) -> Iterator[Draft]:
     for file in files:
         if file.dialect == "native" and file.kind is not None:
             yield read_native(file.document, file.kind)
+        if file.is_plugged and file.kind is not None:
+            yield plugin_draft(file.document, file.kind, file.dialect, around)
 
 
 def _compare(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.foreign.attached import FindFile
 from evals_app.formats.foreign.shapes import TableChoices
+from evals_app.formats.reader_plugins import all_dialects
 from evals_app.formats.reading.problems import FormatError
 from evals_app.formats.reading.sibling_files import SiblingFiles
 from evals_app.formats.tables.chosen import UnknownColumn, read_choices
@@ -55,10 +55,10 @@ def table_choices_of(options: Options) -> TableChoices:
         CommandError: a choice cannot be read, or the format is unknown.
     """
     dialect = options["dialect"]
-    if dialect is not None and dialect not in DIALECTS:
+    if dialect is not None and dialect not in (known := all_dialects()):
         raise usage_error(
-            f"--format: {dialect!r} is unknown.{near(dialect, DIALECTS)} There are: "
-            f"{', '.join(DIALECTS)}."
+            f"--format: {dialect!r} is unknown.{near(dialect, known)} There are: "
+            f"{', '.join(known)}."
         )
     try:
         return read_choices(

@@ -1,10 +1,22 @@
-"""A check, an agent and a report, as a package of your own offers them."""
+"""A check, an agent, a report, a judge and a reader, as a package of your own offers them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
-from evals_app.engine.graders.kit.plugin import Cause, Field, Grade, TextGrader, View
+from evalwell.plugins import (
+    Cause,
+    Field,
+    FileReader,
+    FileToRead,
+    Grade,
+    JudgeRequest,
+    Problem,
+    ReadPart,
+    TextGrader,
+    View,
+    single_verdict,
+)
 
 
 class ShortSentences(TextGrader):
@@ -43,3 +55,44 @@ def one_line(results: Mapping[str, Any]) -> str:
     """Return a report of what `to_json` returns."""
     run = results["run"]
     return f"{run['suite']}: {run['verdict']}"
+
+
+def courtesy(request: JudgeRequest) -> Mapping[str, Any]:
+    """Judge without a model: whether the reply thanks or says please, whatever the criteria are."""
+    said = re.search(
+        r"[^\n.!?]*\b(?:please|thank)\b[^\n.!?]*", request.block("SUBMISSION"), re.IGNORECASE
+    )
+    return single_verdict(
+        request,
+        requirement=request.block("CRITERIA") or "The reply is polite.",
+        is_met=said is not None,
+        critique="It has a polite word." if said else "It has no polite word.",
+        quote=said[0].strip() if said else "",
+        score=(5 if said else 1) if request.wants_score else None,
+    )
+
+
+def read_quiz(file: FileToRead) -> Iterator[ReadPart | Problem]:
+    """Read a quiz: each `Q:` is a question to the agent, the `A:` below it a text in its reply."""
+    cases: list[dict[str, Any]] = []
+    places: dict[tuple[str | int, ...], tuple[int, int]] = {(): (1, 1)}
+    for number, line in enumerate(file.text.splitlines(), 1):
+        kind, _, text = (part.strip() for part in line.partition(":"))
+        if kind == "Q":
+            places["cases", len(cases)] = (number, 1)
+            cases.append({"name": text, "turns": [{"user": text, "assertions": []}]})
+        elif kind == "A" and cases:
+            cases[-1]["turns"][0]["assertions"].append({"type": "contains", "value": text})
+        elif line.strip():
+            yield file.problem("Expected Q: or A:, with a question first.", line=number, found=line)
+    if cases:
+        yield ReadPart({"suite": file.name.capitalize(), "cases": cases}, places)
+
+
+quiz = FileReader(
+    title="Quiz",
+    about="Questions and answers in a .quiz.txt file. Each question is a case.",
+    files=("*.quiz.txt",),
+    read=read_quiz,
+    sample=(("capitals.quiz.txt", "Q: What is the capital of France?\nA: Paris\n"),),
+)

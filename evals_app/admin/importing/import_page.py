@@ -6,6 +6,7 @@ they are gone, people upload them again.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from django.contrib import messages
@@ -42,6 +43,7 @@ from evals_app.engine.specs.files import media_type
 from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.foreign.shapes import NO_CHOICES, KeptChoices, TableChoices, TablesRead
 from evals_app.formats.importing import SourceFile
+from evals_app.formats.reader_plugins import all_dialects
 from evals_app.formats.reading.parsed_file import MAX_BYTES
 from evals_app.formats.reading.problems import FormatError, Problem
 from evals_app.formats.tables import DIALECT as TABLES
@@ -315,10 +317,19 @@ class _Page:
             "asked": MissingAgentForm(self.rights) if looked and looked.asks else None,
             "note": note,
             "token": token,
-            "samples": [TABLES] if into else DIALECTS.values(),
+            "samples": [TABLES] if into else all_dialects().values(),
+            "endings": sorted(_plugin_endings()),
             "may_export": not into and may_export_everything(self.request),
         }
         return render(self.request, "admin/evals_app/importing/page.html", context)
+
+
+def _plugin_endings() -> set[str]:
+    """Return the ends of names of files that plug-ins read."""
+    files = (
+        file for name, item in all_dialects().items() if name not in DIALECTS for file in item.files
+    )
+    return {PurePosixPath(file).suffix for file in files} - {""}
 
 
 def _deleted_words(deleted: Sequence[DeletedObject]) -> str:

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from pydantic import ValidationError
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from evals_app.engine.llm.judge_plugins import PLUGIN, judge_plugins
 from evals_app.engine.llm.keys import why_unreachable
 from evals_app.engine.specs.base_spec import read_model
 from evals_app.engine.suites.suite_spec import SuiteSpec
@@ -65,7 +66,8 @@ class ModelInput(UnfoldAdminTextInputWidget):
 
 def offered_judges() -> list[str]:
     """Return the models that a judge field suggests: those within reach of this site."""
-    models = reachable_models(settings.EVALS_JUDGE_MODEL)
+    plugins = [f"{PLUGIN}/{name}" for name in judge_plugins().plugins]
+    models = reachable_models(settings.EVALS_JUDGE_MODEL, *plugins)
     return [*(name for name in models if not name.startswith("scripted/")), OWN]
 
 

@@ -11,9 +11,9 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.foreign.shapes import TableChoices
 from evals_app.formats.importing import SourceFile
+from evals_app.formats.reader_plugins import all_dialects
 from evals_app.formats.tables.chosen import read_choices
 from evals_app.formats.tables.table import MAX_ROWS
 from evals_app.library.changes.import_report import ImportReport, Kind
@@ -127,7 +127,7 @@ class Import(Endpoint):
                 "refused (409). A dry run reports them as `checks_nothing`.",
             ),
             OpenApiParameter(
-                "dialect", str, enum=tuple(DIALECTS), description="Format; default: detected."
+                "dialect", str, enum=tuple(all_dialects()), description="Format; default: detected."
             ),
             OpenApiParameter(
                 "agent",
@@ -188,7 +188,7 @@ class Import(Endpoint):
             dry_run=dry_run,
             replace=flag(request, "replace"),
             accept_no_checks=flag(request, "accept_no_checks"),
-            dialect=one_of(request, "dialect", tuple(DIALECTS)),
+            dialect=one_of(request, "dialect", tuple(all_dialects())),
             find=upload.find,
             find_paths=upload.find_paths,
             agent=request.query_params.get("agent"),

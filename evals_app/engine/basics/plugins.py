@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-Group = Literal["checks", "agents", "reports"]
-GROUPS: tuple[Group, ...] = ("checks", "agents", "reports")
+Group = Literal["checks", "agents", "reports", "judges", "readers"]
 
 log = logging.getLogger(__name__)
 
@@ -67,5 +66,5 @@ def _package(point: EntryPoint) -> str:
 def _load(point: EntryPoint) -> tuple[Any, str | None]:
     try:
         return point.load(), None
-    except Exception as exc:  # noqa: BLE001 - code of others may raise anything
+    except (Exception, SystemExit) as exc:  # noqa: BLE001 - code of others may raise anything
         return None, f"It raised {type(exc).__name__}: {exc}"

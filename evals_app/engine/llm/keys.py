@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from evals_app.engine.basics.errors import AuthFailedError, ConfigurationError
 from evals_app.engine.llm.apis.adapter import Access
+from evals_app.engine.llm.judge_plugins import PLUGIN, judge_problem
 from evals_app.engine.network.addresses import RequestTarget, read_url
 from evals_app.engine.network.key_places import (
     address_problem,
@@ -45,6 +46,8 @@ def why_unreachable(
 ) -> str | None:
     """Explain why a model cannot be called; None if it can, as far as this site knows."""
     provider = providers.get(model.provider)
+    if provider is None and model.provider == PLUGIN:
+        return judge_problem(model.name)
     if provider is None:
         known = ", ".join(providers)
         return f"there is no provider {model.provider!r}. Known: {known}."

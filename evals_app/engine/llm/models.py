@@ -5,6 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from typing import Self, TypeVar
 
@@ -24,6 +25,7 @@ from evals_app.engine.llm.apis.retry import (
 )
 from evals_app.engine.llm.budget import CallBudget
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
+from evals_app.engine.llm.judge_plugins import PLUGIN, ask_plugin
 from evals_app.engine.llm.keys import access
 from evals_app.engine.llm.pricing import Prices
 from evals_app.engine.llm.provider import (
@@ -113,11 +115,20 @@ class Models:
             ProviderError: it gave up; `attempts` lists what happened. Messages never contain a key.
             ConfigurationError: no such provider.
         """
+        if call.provider == PLUGIN and PLUGIN not in self._specs:
+            return await self._ask_plugin(call)
         provider = self._find(call.provider)
         if not provider.prices.allow_caches(call.model):
             call = call.without_marks()
         send = partial(self._send, provider, self._adapter(provider), call)
         return await self._persist(provider, call, send)
+
+    async def _ask_plugin(self, call: ModelCall) -> ModelReply:
+        """Ask the judge of a plug-in; what it says that it cost counts as spent."""
+        reply = await ask_plugin(call)
+        if self._budget is not None:
+            self._budget.charge(Decimal(0), reply.cost_usd or Decimal(0), call.use)
+        return reply
 
     async def embed(
         self,

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pydantic import ValidationError
 
 from evals_app.engine.agents.tools.mcp_tools import MISSING as MISSING_MCP
+from evals_app.engine.llm.judge_plugins import PLUGIN
 from evals_app.engine.llm.keys import no_judge, unknown_address, why_unreachable
 from evals_app.engine.llm.pricing import Prices, usd_text
 from evals_app.engine.network.provider_kinds import KINDS, ApiKind
@@ -58,6 +59,11 @@ class Obstacles:
                 self.say(
                     f"Agent {agent.slug} has {agent.model} as its model, but a script is an agent, "
                     f"not a model: test the agent {agent.model.name} instead."
+                )
+            elif agent.model.provider == PLUGIN and PLUGIN not in self.providers:
+                self.say(
+                    f"Agent {agent.slug} has {agent.model} as its model, but that is a judge of a "
+                    "plug-in. Choose a model of a provider."
                 )
             self._reachable(agent.model, f"Agent {agent.slug}")
             self._takes_format(agent)
@@ -200,7 +206,8 @@ class Obstacles:
     def why_unreachable(self, model: ModelSpec) -> str | None:
         if problem := why_unreachable(model, self.providers, self.environ):
             return problem
-        url = unknown_address(self.providers[model.provider])
+        provider = self.providers.get(model.provider)  # None: the judge of a plug-in
+        url = unknown_address(provider) if provider else None
         return self.why_not_called(url) if url else None
 
     def say(self, problem: str) -> None:

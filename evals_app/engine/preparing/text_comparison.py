@@ -69,8 +69,8 @@ class TextComparison:
     def _ask(self, model: ModelSpec, who: str) -> SimilaritySpec:
         provider = self.obstacles.providers.get(model.provider)
         why = self.obstacles.why_unreachable(model)
-        if why is None and provider is not None and not KINDS[provider.kind].has_embeddings:
-            why = f"{provider.provider} has no embeddings."
+        if why is None and (provider is None or not KINDS[provider.kind].has_embeddings):
+            why = f"{provider.provider if provider else 'A judge of a plug-in'} has no embeddings."
         if why is not None:
             self.obstacles.say(f"{who} uses {model}: {why}")
         self.models.add(model)

@@ -266,8 +266,8 @@ class SuiteSpec(Spec):
     judge_model: JudgeRef | None = Field(
         default=None,
         title="Judge model",
-        description="provider/model, the word agent for the agent's own model, or scripted/AGENT."
-        " By default, the site's judge.",
+        description="provider/model, the word agent for the agent's own model, scripted/AGENT, or"
+        " plugin/NAME for a judge of a plug-in. By default, the site's judge.",
     )
     judge_prompt: str = Field(
         default="",

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from evals_app.engine.llm.judge_plugins import PLUGIN, judge_problem
 from evals_app.engine.network.provider_kinds import KINDS as PROVIDER_KINDS
 from evals_app.engine.specs.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.specs.inventory import Abilities
@@ -106,11 +107,17 @@ def check_references(
             "tool": list(TOOLS),
         }
 
+    def exists(reference: DraftReference) -> bool:
+        if reference.kind != "judge":
+            return reference.name in there[reference.kind]
+        # A provider of that name goes before plug-ins.
+        return PLUGIN in there["provider"] or judge_problem(reference.name) is None
+
     there, seen = names(known), names(known.visible())
     drivers = {**known.visible().agents, **given["agent"]}
     for draft in drafts:
         for reference in draft.references:
-            if reference.name not in there[reference.kind]:
+            if not exists(reference):
                 yield _unknown(draft, reference, seen, drivers)
 
 
@@ -130,8 +137,11 @@ def _unknown(
     drivers: Mapping[str, str],
 ) -> Problem:
     """Return what is missing; `names` and the `drivers` of agents are those that may be repeated."""
-    known = names[reference.kind]
     name = reference.name
+    if reference.kind == "judge":
+        message = f"{PLUGIN}/{name} cannot judge: {judge_problem(name)}"
+        return draft.place(reference.loc, message)
+    known = names[reference.kind]
     hint = near(name, known)
     if not hint and known:
         more = ", ..." if len(known) > _MANY else "."

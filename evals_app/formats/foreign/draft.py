@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.basics.template import statements
+from evals_app.engine.llm.judge_plugins import PLUGIN
 from evals_app.engine.specs.agent_spec import AgentSpec, ScriptedAgent
 from evals_app.engine.specs.base_spec import PREFIXES, ProviderSpec
 from evals_app.engine.suites.suite_spec import AssertionSpec, SuiteSpec
@@ -60,10 +61,10 @@ MAX_CASE_S = 1500
 class DraftReference:
     """A name in a file that must exist elsewhere: an agent, a fixture, a tool, a provider.
 
-    A `scripted judge` is an agent with driver scripted.
+    A `scripted judge` is an agent with driver scripted, a `judge` one that a plug-in offers.
     """
 
-    kind: Literal["agent", "fixture", "tool", "provider", "scripted judge"]
+    kind: Literal["agent", "fixture", "tool", "provider", "scripted judge", "judge"]
     name: str
     loc: Loc
 
@@ -277,6 +278,8 @@ def model_references(value: object, loc: Loc) -> Iterator[DraftReference]:
         provider, name, where = value.get("provider"), value.get("name"), (*loc, "provider")
     if provider == "scripted" and isinstance(name, str) and name:
         yield DraftReference("scripted judge", name, loc)
+    elif provider == PLUGIN and isinstance(name, str) and name:
+        yield DraftReference("judge", name, loc)
     elif isinstance(provider, str) and provider:
         yield DraftReference("provider", provider, where)
 

@@ -1,4 +1,4 @@
-"""What a package imports that offers checks by the entry point `evalwell.checks`.
+"""What checks of plug-ins are made of; packages import it from `evalwell.plugins`.
 
 A check is a frozen pydantic class, as ours are: its fields are the options of files, forms and REST, and
 `grade` turns a `View` of a conversation into a `Grade`. docs/plugins.md has an example.

@@ -1,11 +1,6 @@
 """Checks of plug-ins: like ours where they can be used, and named where they cannot."""
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,7 +8,6 @@ import pytest
 from django.test import Client
 from pydantic import ValidationError
 
-from evals_app.engine.basics import plugins
 from evals_app.engine.basics.plugins import find_plugins
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.graders.kit.offered import GraderTable
@@ -21,6 +15,7 @@ from evals_app.engine.graders.kit.plugin import Grade, PlainGrader, TextGrader, 
 from evals_app.engine.suites.assertion_spec import AssertionSpec
 from evals_app.reports.reference.checks import reference_of
 from evals_app.reports.reference.spec_schema import file_schemas
+from tests.offered import Offer
 
 ROOT = Path(__file__).resolve().parents[4]
 PATHS = [str(ROOT), str(ROOT / "evals_app" / "python")]
@@ -48,24 +43,8 @@ class Picky(Loud):
     example: ClassVar[dict[str, object]] = {"volume": 3}
 
 
-Offer = Callable[..., None]
-
-
-@pytest.fixture
-def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Offer]:
-    def offer_these(**values: str) -> None:
-        points = [EntryPoint(name, value, "evalwell.checks") for name, value in values.items()]
-        monkeypatch.setattr(plugins, "entry_points", lambda **_: points)
-        GRADERS.__dict__.pop("offers", None)
-        GRADERS.__dict__.pop("_all", None)
-
-    yield offer_these
-    GRADERS.__dict__.pop("offers", None)
-    GRADERS.__dict__.pop("_all", None)
-
-
 def test_a_check_of_a_plug_in_is_one_of_all_checks(offer: Offer) -> None:
-    offer(loud=f"{__name__}:Loud")
+    offer("checks", loud=f"{__name__}:Loud")
 
     check = AssertionSpec.model_validate({"type": "loud", "weight": 2})
 
@@ -89,7 +68,7 @@ def test_a_check_of_a_plug_in_is_one_of_all_checks(offer: Offer) -> None:
 def test_one_that_cannot_be_used_is_left_out_and_says_why(
     offer: Offer, name: str, value: str, words: str
 ) -> None:
-    offer(**{name: value})
+    offer("checks", **{name: value})
 
     assert words in GRADERS.offers.problems[name]
     assert value in GRADERS.offers.problems[name]
@@ -102,7 +81,7 @@ def test_one_that_cannot_be_used_is_left_out_and_says_why(
 def test_the_system_check_names_it(offer: Offer) -> None:
     from evals_app.checks import broken_plugins  # noqa: PLC0415 - it needs settings
 
-    offer(far="no_such_module:Far")
+    offer("checks", far="no_such_module:Far")
 
     (warning,) = broken_plugins(None)
     assert "no_such_module" in warning.msg
@@ -110,7 +89,7 @@ def test_the_system_check_names_it(offer: Offer) -> None:
 
 @pytest.mark.django_db
 def test_forms_files_and_the_reference_have_it(offer: Offer, admin_client: Client) -> None:
-    offer(loud=f"{__name__}:Loud")
+    offer("checks", loud=f"{__name__}:Loud")
 
     page = admin_client.get("/admin/evals_app/suite/checks/loud/inputs/")
 
@@ -125,35 +104,3 @@ def test_ours_need_no_plug_in() -> None:
 
     assert GraderTable({"loud": Loud}, find)["loud"] is Loud
     assert set(find_plugins("agents").problems) == set()
-
-
-@pytest.mark.slow
-def test_the_example_package_works_when_it_is_installed(tmp_path: Path) -> None:
-    install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target"]
-    subprocess.run(
-        [sys.executable, *install, str(tmp_path), str(PACKAGE)],
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
-    code = (
-        "from evalwell import Case, Suite, check, run; import json;"
-        "cases = [Case('one', 'a ' * 9, checks=[check('short_sentences', most=5)])];"
-        "results = run(Suite('Sentences', cases=cases), agent='parrot');"
-        "one = results.cases['one'].trials[0].checks[0];"
-        "print(json.dumps([results.report('one_line'), one.label, one.passed]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([*PATHS, str(tmp_path)])},
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-    assert json.loads(done.stdout) == [
-        "sentences: failed",
-        "Sentences have at most 5 words",
-        False,
-    ]
