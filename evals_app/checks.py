@@ -28,6 +28,7 @@ from evals_app.engine.llm.judge_plugins import judge_plugins
 from evals_app.engine.network.provider_kinds import KINDS
 from evals_app.formats.reader_plugins import reader_plugins
 from evals_app.models.people.roles import BUILT_IN
+from evals_app.reports.words.report_plugins import report_plugins
 from fixtures_app.ground.words import nearest
 
 # What our commands check before they start. All checks would load the pages, which takes a second.
@@ -201,7 +202,7 @@ def broken_plugins(app_configs: object, **_: object) -> Iterable[CheckMessage]: 
     """
     found = (
         *(GRADERS.offers, judge_plugins(), reader_plugins()),
-        *(find_plugins("agents"), find_plugins("reports")),
+        *(report_plugins(), find_plugins("agents")),
     )
     for problem in chain.from_iterable(offered.problems.values() for offered in found):
         yield Warning(problem, hint="docs/plugins.md has an example.", id="evals_app.W006")

@@ -9,6 +9,7 @@ from evals_app.engine.basics import plugins
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.llm.judge_plugins import judge_plugins
 from evals_app.formats.reader_plugins import reader_plugins
+from evals_app.reports.words.report_plugins import report_plugins
 
 Offer = Callable[..., None]
 
@@ -19,6 +20,7 @@ def forget_plugins() -> None:
     GRADERS.__dict__.pop("_all", None)
     judge_plugins.cache_clear()
     reader_plugins.cache_clear()
+    report_plugins.cache_clear()
 
 
 def offer_plugins(monkeypatch: pytest.MonkeyPatch, group: str, **values: str) -> None:

@@ -10,7 +10,6 @@ from evals_app.code.freezing import CodeChoices
 from evals_app.code.memory_gateway import InMemoryGateway
 from evals_app.code.result_rows import RunRows
 from evals_app.code.suites import Suite
-from evals_app.engine.basics.plugins import find_plugins
 from evals_app.engine.record.grade import Evidence, GradedAssertion, GradeStatus
 from evals_app.engine.record.trial import ToolCall, Verdict
 from evals_app.engine.running.run_gateway import Outcome
@@ -21,7 +20,7 @@ from evals_app.engine.verdicts.run_summary import RunSummary, RunVerdict, summar
 from evals_app.reports.renderers.html import html_page
 from evals_app.reports.renderers.junit import junit
 from evals_app.reports.renderers.markdown import markdown
-from fixtures_app.ground.words import near
+from evals_app.reports.words.report_plugins import plugin_report
 
 
 class EvalsFailedError(AssertionError):
@@ -252,13 +251,9 @@ class RunResults:
 
         Raises:
             LookupError: no package offers it, or it cannot be loaded.
+            ReportPluginError: it raised, or did not return a text.
         """
-        found = find_plugins("reports")
-        if name not in found.plugins:
-            known = ", ".join(found.plugins) or "none"
-            missing = f"There is no report {name!r}.{near(name, found.plugins)} Known: {known}."
-            raise LookupError(found.problems.get(name, missing))
-        return str(found.plugins[name].value(self.to_json()))
+        return plugin_report(name, self.to_json())
 
     def assert_passed(self) -> None:
         """Raise an AssertionError unless the run passed; its message names the cases, and why."""

@@ -77,7 +77,7 @@ class FileToRead:
         """Return a problem to yield: what is wrong, and what was expected.
 
         Line and column count from 1; line 0 is the whole file. With the level `error` nothing is
-        imported. A `loss` is something that has no equivalent and is left out, with so many `checks`.
+        imported. A `loss` is something that has no equivalent and is left out, with this many `checks`.
         """
         return Problem(
             self.path, line, column if line else 0, "", shorten(found), message, level, checks
@@ -153,24 +153,24 @@ def _dialect(name: str, reader: FileReader) -> Dialect:
     )
 
 
-def _offered() -> Mapping[str, Dialect]:
+def _plugin_dialects() -> Mapping[str, Dialect]:
     return {name: _dialect(name, item.value) for name, item in reader_plugins().plugins.items()}
 
 
 def all_dialects() -> Mapping[str, Dialect]:
     """Return the dialects by their names: ours, then those of plug-ins."""
-    return {**DIALECTS, **_offered()}
+    return {**DIALECTS, **_plugin_dialects()}
 
 
 def finds_plugin_file(path: str) -> bool:
     """Whether a file found in a folder is one for a plug-in, by its name."""
-    return any(dialect.finds(path) for dialect in _offered().values())
+    return any(dialect.finds(path) for dialect in _plugin_dialects().values())
 
 
 def reader_of(path: str, content: bytes, problems: list[Problem]) -> Plugin | None:
     """Return the plug-in that reads a file, by its name, else by its content; None if none does."""
     plugins = reader_plugins().plugins
-    for name, dialect in _offered().items():
+    for name, dialect in _plugin_dialects().items():
         if dialect.finds(path):
             return plugins[name]
     for plugin in plugins.values():
@@ -178,7 +178,7 @@ def reader_of(path: str, content: bytes, problems: list[Problem]) -> Plugin | No
             if plugin.value.recognizes(path, content):
                 return plugin
         except (Exception, SystemExit) as exc:  # noqa: BLE001 - code of others may raise anything
-            message = f"{_raised(plugin, exc)} It was not asked to read this file."
+            message = f"{_failure_of(plugin, exc)} It was not asked to read this file."
             problems.append(Problem(path, 0, 0, "", "", message, "warning"))
     return None
 
@@ -204,14 +204,14 @@ def read_by_plugin(
         return
     except (Exception, SystemExit) as exc:
         log.warning("A reader failed.", exc_info=True)
-        problems.append(Problem(path, 0, 0, "", "", _raised(plugin, exc)))
+        problems.append(Problem(path, 0, 0, "", "", _failure_of(plugin, exc)))
         return
     if not found:
         message = f"{plugin.value.title} files have suites, and this one has none."
         problems.append(Problem(path, 0, 0, "", "", message))
 
 
-def _raised(plugin: Plugin, exc: BaseException) -> str:
+def _failure_of(plugin: Plugin, exc: BaseException) -> str:
     text = cut_middle(str(exc), _MAX_TEXT).rstrip(".")
     return f"{_who(plugin)} raised {type(exc).__name__}: {text}."
 

@@ -9,20 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 from evals_app.management import usage_error
 from evals_app.management.numbers import RUN_NUMBER, seconds, usd, whole
 from evals_app.management.old_options import add_old_options
 from evals_app.management.reading_options import add_env_file, add_reading_options
-from evals_app.reports.words.kinds import COMPARISON_KINDS, KIND_NAMES, ComparisonKind, KindName
+from evals_app.reports.words.kinds import COMPARISON_KINDS, KIND_NAMES, ComparisonKind
 from fixtures_app.ground.words import near
 
 if TYPE_CHECKING:
     from evals_app.runs.reading.baselines import Baseline
 
-ReportName = KindName | Literal["comparison"]
-_REPORTS: tuple[ReportName, ...] = (*KIND_NAMES, "comparison")
+_REPORTS = (*KIND_NAMES, "comparison")
 EXIT_CODES = (
     "Exit code: 0 passed, 1 failed, 2 wrong usage or configuration, 3 nothing failed, but something "
     "errored or did not run, 130 interrupted."
@@ -34,7 +33,7 @@ HELP = f"Run suites and wait for the result. {EXIT_CODES}"
 class WantedReport:
     """A report that someone asks for, and where it is to be written."""
 
-    kind: ReportName
+    kind: str  # ours, `comparison`, or that of a plug-in
     path: Path
 
     @property
@@ -47,21 +46,30 @@ class WantedReport:
 def parse_report(text: str) -> WantedReport:
     """Read `KIND=PATH`."""
     name, separator, path = text.partition("=")
-    kind = next((kind for kind in _REPORTS if kind == name), None)
-    if kind is None:
-        raise ArgumentTypeError(
-            f"{name!r} is not a kind of report.{near(name, _REPORTS)} There are:"
-            f" {', '.join(_REPORTS)}."
-        )
+    if name not in _REPORTS:
+        _require_plugin(name)
     if not separator or not path:
-        raise ArgumentTypeError(f"{text!r} does not name a file; write {kind}=PATH")
-    report = WantedReport(kind, Path(path))
-    if kind == "comparison" and report.comparison_kind is None:
+        raise ArgumentTypeError(f"{text!r} does not name a file; write {name}=PATH")
+    report = WantedReport(name, Path(path))
+    if name == "comparison" and report.comparison_kind is None:
         ends = ", ".join(f".{kind}" for kind in COMPARISON_KINDS)
         raise ArgumentTypeError(
             f"{path!r} must end with one of {ends}, which says what it becomes."
         )
     return report
+
+
+def _require_plugin(name: str) -> None:
+    """Refuse a kind of report that is not ours, and that no plug-in offers."""
+    from evals_app.reports.words.report_plugins import report_plugins  # noqa: PLC0415 - loads them
+
+    found = report_plugins()
+    known = (*_REPORTS, *found.plugins)
+    if name not in known:
+        unknown = (
+            f"{name!r} is not a kind of report.{near(name, known)} There are: {', '.join(known)}."
+        )
+        raise ArgumentTypeError(found.problems.get(name, unknown))
 
 
 def baseline(text: str) -> "Baseline | Path":

@@ -1,6 +1,7 @@
 """Reports of runs: read from rows, and written in every kind."""
 
 import io
+import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +30,13 @@ from evals_app.reports.renderers.model_page import models_page
 from evals_app.reports.renderers.model_tables import model_sheets, models_markdown
 from evals_app.reports.renderers.results import NO_LINES, Again, CaseLines, Results
 from evals_app.reports.renderers.rows import Cell, result_rows
-from evals_app.reports.words.kinds import KINDS, ComparisonKind, KindName
+from evals_app.reports.words.kinds import ComparisonKind, KindName
+from evals_app.reports.words.report_plugins import (
+    ReportPluginError,
+    all_kinds,
+    own_kind,
+    plugin_report,
+)
 from evals_app.runs.reading.model_comparison import failed_trials, model_comparison, table_json
 from evals_app.runs.reading.run_readers import (
     case_results,
@@ -39,9 +46,17 @@ from evals_app.runs.reading.run_readers import (
     whole_executions,
 )
 from evals_app.runs.release import decision_on
-from evals_app.runs.sent_decisions import ANSWER_ALONE, Link, Shown, decision_on_run
+from evals_app.runs.sent_decisions import (
+    ANSWER_ALONE,
+    CannotSendError,
+    Link,
+    Shown,
+    decision_on_run,
+)
 
 ROWS_AT_ONCE = 2000
+# Conversations of a run: plug-ins get all of them at once, in the memory of the site.
+MAX_FOR_PLUGINS = 5000
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the same archive each time
 _READABLE = 0o644 << 16
 
@@ -55,20 +70,24 @@ class ReportFile:
     content: Iterator[bytes] = field(repr=False)
 
 
-def report(kind: KindName, run: Run, *, link: Link, shown: Shown = ANSWER_ALONE) -> ReportFile:
+def report(kind: str, run: Run, *, link: Link, shown: Shown = ANSWER_ALONE) -> ReportFile:
     """Return a report of one run as a file; of a decision it has what is `shown`.
 
     Raises:
-        CannotSendError: there is no decision about the run.
+        CannotSendError: there is no decision about the run, or a plug-in cannot make its report.
     """
-    name = f"run-{run.pk}-{run.suite_slug}{KINDS[kind].suffix}"
-    return ReportFile(
-        name, KINDS[kind].media_type, report_content(kind, [run], link=link, shown=shown)
-    )
+    about = all_kinds()[kind]
+    if own_kind(kind) is None and run.total > MAX_FOR_PLUGINS:
+        raise CannotSendError(
+            f"This run has {run.total:,} conversations, and reports of plug-ins can be downloaded for up"
+            f" to {MAX_FOR_PLUGINS:,}. Write it with: runs attach {run.pk} --report {kind}=FILE"
+        )
+    name = f"run-{run.pk}-{run.suite_slug}{about.suffix}"
+    return ReportFile(name, about.media_type, report_content(kind, [run], link=link, shown=shown))
 
 
 def report_content(
-    kind: KindName,
+    kind: str,
     runs: Sequence[Run],
     *,
     link: Link,
@@ -81,8 +100,11 @@ def report_content(
     `lines` are those of their cases in the files.
 
     Raises:
-        CannotSendError: there is no decision about a run.
+        CannotSendError: there is no decision about a run, or a plug-in cannot make its report.
     """
+    ours = own_kind(kind)
+    if ours is None:
+        return iter([_by_plugin(kind, run) for run in runs])
     if kind == "decision":
         return encode(decision_page([decision_on_run(run, link=link, shown=shown) for run in runs]))
     if kind == "json":
@@ -100,7 +122,17 @@ def report_content(
         "github": github_summary,
         "gitlab": partial(code_quality, root=root),
     }
-    return encode(texts[kind](results))
+    return encode(texts[ours](results))
+
+
+def _by_plugin(kind: str, run: Run) -> bytes:
+    # In one piece: a plug-in that fails must do so before anything is sent.
+    results = json.loads("".join(json_pieces(run_document(run))))
+    try:
+        text = plugin_report(kind, results)
+    except (LookupError, ReportPluginError) as error:
+        raise CannotSendError(str(error)) from error
+    return f"{text.rstrip()}\n".encode(errors="replace")
 
 
 def comparison_content(

@@ -8,6 +8,7 @@ from evalwell.plugins import (
     Cause,
     Field,
     FileReader,
+    FileReport,
     FileToRead,
     Grade,
     JudgeRequest,
@@ -51,10 +52,13 @@ def parrot(message: str) -> str:
     return f"You said: {message}"
 
 
-def one_line(results: Mapping[str, Any]) -> str:
+def write_line(results: Mapping[str, Any]) -> str:
     """Return a report of what `to_json` returns."""
     run = results["run"]
     return f"{run['suite']}: {run['verdict']}"
+
+
+one_line = FileReport(title="The verdict in a line (text)", write=write_line)
 
 
 def courtesy(request: JudgeRequest) -> Mapping[str, Any]:

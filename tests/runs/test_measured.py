@@ -53,7 +53,7 @@ def test_metrics_without_a_threshold_end_measured_with_their_scores() -> None:
 def test_reports_name_what_was_measured(kind: str) -> None:
     run = finished(measured_suite(), agent=echo())
 
-    content = report_content(kind, [run], link=lambda _, pk: f"/{pk}/")  # type: ignore[arg-type]
+    content = report_content(kind, [run], link=lambda _, pk: f"/{pk}/")
 
     assert "measured" in b"".join(content).decode().lower()
 

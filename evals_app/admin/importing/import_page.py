@@ -318,7 +318,7 @@ class _Page:
             "note": note,
             "token": token,
             "samples": [TABLES] if into else all_dialects().values(),
-            "endings": sorted(_plugin_endings()),
+            "endings": "".join(f",{ending}" for ending in sorted(_plugin_endings())),
             "may_export": not into and may_export_everything(self.request),
         }
         return render(self.request, "admin/evals_app/importing/page.html", context)

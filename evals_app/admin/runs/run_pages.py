@@ -1,10 +1,17 @@
 """The parts of a run's page: what changes while it is open, its causes so far, and its reports."""
 
 from django.conf import settings
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    StreamingHttpResponse,
+)
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
 from evals_app.admin.comparing.release_box import release_box
@@ -24,7 +31,8 @@ from evals_app.admin.starting.run_dialog import may_run
 from evals_app.library.baselines import why_no_baseline
 from evals_app.models import Run
 from evals_app.reports.answers.decided import people_note
-from evals_app.reports.words.kinds import KIND_NAMES, KINDS, KindName
+from evals_app.reports.words.kinds import ReportKind
+from evals_app.reports.words.report_plugins import all_kinds, own_kind
 from evals_app.requests.permissions import shown_to
 from evals_app.runs.reporting import report
 from evals_app.runs.sent_decisions import CannotSendError
@@ -117,12 +125,12 @@ def _counts(run: Run) -> bool:
 
 
 @viewers_of(Run)
-def download_report(request: HttpRequest, pk: int, report_kind: str) -> StreamingHttpResponse:
+def download_report(request: HttpRequest, pk: int, report_kind: str) -> HttpResponseBase:
     """Send a report of the run, written while it is sent."""
-    kind = next((name for name in KIND_NAMES if name == report_kind), None)
-    if kind is None:
+    kinds = all_kinds()
+    if report_kind not in kinds:
         raise Http404
-    if not _may_download(request, kind):
+    if not _may_download(request, kinds[report_kind]):
         raise PermissionDenied
     run = get_object_or_404(Run.objects.select_related("suite"), pk=pk)
 
@@ -130,26 +138,29 @@ def download_report(request: HttpRequest, pk: int, report_kind: str) -> Streamin
         return request.build_absolute_uri(reverse(f"admin:evals_app_{model}_change", args=[pk]))
 
     try:
-        file = report(kind, run, link=link, shown=shown_to(request.user))
+        file = report(report_kind, run, link=link, shown=shown_to(request.user))
     except CannotSendError as error:
-        raise Http404(str(error)) from error
+        if own_kind(report_kind):
+            raise Http404(str(error)) from error
+        messages.error(request, str(error))
+        return redirect("admin:evals_app_run_change", run.pk)
     headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
     return StreamingHttpResponse(file.content, content_type=file.media_type, headers=headers)
 
 
-def report_kinds(request: HttpRequest, run: Run) -> list[tuple[KindName, str]]:
+def report_kinds(request: HttpRequest, run: Run) -> list[tuple[str, str]]:
     """Return the kinds that the page of a run offers to this person, with their titles."""
     is_decided = run.suite is not None and _counts(run)
     return [
         (name, kind.title)
-        for name, kind in KINDS.items()
-        if kind.is_offered and _may_download(request, name) and (is_decided or name != "decision")
+        for name, kind in all_kinds().items()
+        if kind.is_offered and _may_download(request, kind) and (is_decided or name != "decision")
     ]
 
 
-def _may_download(request: HttpRequest, kind: KindName) -> bool:
+def _may_download(request: HttpRequest, kind: ReportKind) -> bool:
     """Whether someone who may see a run may download this kind of report."""
-    return not KINDS[kind].has_conversations or request.user.has_perm("evals_app.view_execution")
+    return not kind.has_conversations or request.user.has_perm("evals_app.view_execution")
 
 
 # Transcripts

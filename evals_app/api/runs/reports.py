@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from evals_app.api.runs.run_views import VIEW, find_run
 from evals_app.reports.reference.report_schema import report_schema
-from evals_app.reports.words.kinds import KIND_NAMES, KINDS
+from evals_app.reports.words.report_plugins import all_kinds
 from evals_app.requests.endpoint import AnyRenderer, Endpoint, one_of, problems, responses
 from evals_app.requests.permissions import Need, Scope, require, shown_to
 from evals_app.runs.reporting import report
@@ -21,12 +21,12 @@ from evals_app.runs.reporting import report
 _KIND = OpenApiParameter(
     "kind",
     str,
-    enum=KIND_NAMES,
+    enum=tuple(all_kinds()),
     description="Default: json. "
-    + " ".join(f"{name}: {kind.title}." for name, kind in KINDS.items()),
+    + " ".join(f"{name}: {kind.title}." for name, kind in all_kinds().items()),
 )
 _JSON = "application/json"
-_MEDIA_TYPES = [kind.media_type.partition(";")[0] for kind in KINDS.values()]
+_MEDIA_TYPES = [kind.media_type.partition(";")[0] for kind in all_kinds().values()]
 _FILES = {
     (200, name): OpenApiTypes.ANY if name == _JSON else OpenApiTypes.BINARY for name in _MEDIA_TYPES
 }
@@ -42,15 +42,16 @@ class RunReport(Endpoint):
     @extend_schema(
         operation_id="runs_report",
         summary="Read a report of a run as a file",
-        description="Kinds with conversations (html, folder, json) also require `view_execution`; "
+        description="Kinds with conversations (html, folder, json, those of plug-ins) also require `view_execution`; "
         "without it, a decision has no replies. "
         "The schema of json is at /api/runs/report-schema/.",
         parameters=[_KIND],
         responses={**_FILES, **problems(404, 422)},
     )
     def get(self, request: Request, pk: int) -> StreamingHttpResponse:
-        kind = one_of(request, "kind", KIND_NAMES) or "json"
-        if KINDS[kind].has_conversations:
+        kinds = all_kinds()
+        kind = one_of(request, "kind", tuple(kinds)) or "json"
+        if kinds[kind].has_conversations:
             require(request, "evals_app.view_execution")
 
         def link(model: str, key: int) -> str:

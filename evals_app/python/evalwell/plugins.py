@@ -1,4 +1,4 @@
-"""What a package imports that offers checks, judges or readers by entry points: docs/plugins.md."""
+"""What a package imports that offers checks, judges, readers or reports by entry points: docs/plugins.md."""
 
 from evals_app.engine.graders.kit.plugin import (
     AidedGrader,
@@ -24,6 +24,7 @@ from evals_app.engine.llm.judge_plugins import (
 )
 from evals_app.formats.reader_plugins import FileReader, FileToRead, ReadPart
 from evals_app.formats.reading.problems import FormatError, Problem
+from evals_app.reports.words.report_plugins import FileReport
 
 __all__ = [
     "AidedGrader",
@@ -32,6 +33,7 @@ __all__ = [
     "Evidence",
     "Field",
     "FileReader",
+    "FileReport",
     "FileToRead",
     "FormatError",
     "Grade",

@@ -23,7 +23,7 @@ class ReportKind:
     is_offered: bool = True  # on the page of a run
 
 
-KINDS: dict[KindName, ReportKind] = {
+KINDS: dict[str, ReportKind] = {
     "decision": ReportKind(
         "The decision, to send or print (HTML)", ".decision.html", "text/html; charset=utf-8"
     ),

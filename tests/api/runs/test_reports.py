@@ -31,7 +31,7 @@ def test_a_report_of_every_kind_is_a_file(client: APIClient, kind: str, accept: 
     )
 
     assert response.status_code == 200
-    assert response.headers["Content-Type"] == KINDS[kind].media_type  # type: ignore[index]
+    assert response.headers["Content-Type"] == KINDS[kind].media_type
     assert f'filename="run-{run.pk}-refunds' in response.headers["Content-Disposition"]
     assert response.headers["X-Content-Type-Options"] == "nosniff"
     assert response.getvalue()
