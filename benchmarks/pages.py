@@ -15,6 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import combinations, cycle, islice
 from typing import Any
@@ -153,6 +154,7 @@ def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
     yield from _execution_lists(user, rng)
     yield from _reviews(rng)
     yield from _judges()
+    yield from _site(rng)
     suites = reverse("admin:evals_app_suite_changelist")
     yield Page("suites", [suites, f"{suites}?q=refund", f"{suites}?p=2"])
     yield Page(
@@ -308,6 +310,21 @@ def _judges() -> Iterator[Page]:
     yield Page("criterion, the most compared", pages[:3])
 
 
+def _site(rng: random.Random) -> Iterator[Page]:
+    """Return the pages about the site as a whole."""
+    url = reverse("admin:evals_app_activity_changelist")
+    yield Page("activity", [url, f"{url}?p=2", f"{url}?q=refund"])
+    yield Page("spending", [reverse("admin:evals_app_spending_changelist")])
+    numbers = [f"run {run.pk}" for run in _sample(_ended(), rng, 6)]
+    url = reverse("admin:search")
+    yield Page("search", [f"{url}?{urlencode({'q': text})}" for text in (*SEARCHED, *numbers)])
+    results = [
+        reverse("admin:evals_app_suite_results", args=[suite.pk])
+        for suite in _sample(Suite.objects.all(), rng)
+    ]
+    yield Page("results of a suite", results, MAX_QUERIES_OF_FIRST)
+
+
 # REST
 
 
@@ -337,8 +354,16 @@ def rest_pages(rng: random.Random) -> Iterator[Page]:
     )
     whole = _sample(Execution.objects.filter(transcript__isnull=False), rng)
     yield Page("REST execution", _addresses("execution", whole))
-    for name in ("suites", "agents", "fixtures", "providers"):
+    yield from _all_executions(rng)
+    for name in ("suites", "agents", "fixtures", "providers", "activity", "spending"):
         yield Page(f"REST {name}", [reverse(f"api:{name}")])
+    agents = Agent.objects.values_list("slug", flat=True)
+    yield Page("REST topics of an agent", [reverse("api:agent-topics", args=[a]) for a in agents])
+    yield Page(
+        "REST decision about a suite",
+        [reverse("api:suite-decision", args=[suite.slug]) for suite in Suite.objects.only("slug")],
+        MAX_QUERIES_OF_FIRST,
+    )
     small = Suite.objects.annotate(many=models.Count("cases")).filter(many__lte=500)
     slugs = list(small.order_by("-many").values_list("slug", flat=True)[:8])
     yield Page("REST suite of up to 500 cases", [reverse("api:suite", args=[s]) for s in slugs])
@@ -350,6 +375,42 @@ def rest_pages(rng: random.Random) -> Iterator[Page]:
             for case in cases
         ],
     )
+
+
+def _all_executions(rng: random.Random) -> Iterator[Page]:
+    """Return the conversations of all runs: as they are, by each filter, and by two of them."""
+    url = reverse("api:executions")
+    yield Page("REST executions", [url, f"{url}?page_size=200"])
+    filters = _execution_filters()
+    for name, values in filters.items():
+        queries = [urlencode({name: value}) for value in values]
+        yield Page(f"REST executions by {name}", [f"{url}?{query}" for query in queries])
+    pairs = [
+        urlencode({one: rng.choice(filters[one]), other: rng.choice(filters[other])})
+        for one, other in combinations(filters, 2)
+    ]
+    yield Page("REST executions by two", [f"{url}?{query}" for query in pairs])
+
+
+def _execution_filters() -> dict[str, list[str]]:
+    """Return values of each filter: common ones, rare ones, and some that match nothing."""
+    suites = Suite.objects.annotate(many=models.Count("cases")).order_by("many")
+    slugs = list(suites.values_list("slug", flat=True))
+    moments = list(Run.objects.order_by("pk").values_list("created_at", flat=True))
+    times = [moments[round((len(moments) - 1) * share)].isoformat() for share in (0, 0.5, 1)]
+    cases = list(Case.objects.order_by("name").values_list("name", flat=True)[:8])
+    return {
+        "verdict": ["passed", "failed", "errored", "measured"],
+        "status": ["finished", "queued", "running", "cancelled", "skipped"],
+        "cause": ["assertion", "tool", "harness"],
+        "case": [*cases, "nothing is called so"],
+        "suite": [slugs[0], slugs[len(slugs) // 2], slugs[-1], "nothing-is-called-so"],
+        "agent": [*Agent.objects.values_list("slug", flat=True), "nothing-is-called-so"],
+        "since": times,
+        "until": times,
+        "tag": ["refund", "late parcel", "nothing-is-called-so"],
+        "reviewed": ["true", "false"],
+    }
 
 
 def _run_filters(rng: random.Random) -> list[str]:
@@ -404,27 +465,37 @@ def _shuffled(items: list[str], rng: random.Random) -> list[str]:
 # The whole
 
 
-def run(*, requests: int, only: str = "") -> list[Measured]:
-    """Measure every page, or those whose title holds `only`, and print a line for each."""
-    rng = random.Random(1)
+@contextmanager
+def signed_in() -> Iterator[tuple[User, Client, Client]]:
+    """Give an administrator, their browser, and a program with a token for as long as the block lasts."""
     user, _ = User.objects.get_or_create(
         username="benchmark", defaults={"is_superuser": True, "is_staff": True}
     )
     person = Client(SERVER_NAME="localhost")
     person.force_login(user)
     token, text = ApiToken.issue(name="benchmark", user=user, scope="read")
-    program = Client(SERVER_NAME="localhost", headers={"Authorization": f"Bearer {text}"})
+    try:
+        yield (
+            user,
+            person,
+            Client(SERVER_NAME="localhost", headers={"Authorization": f"Bearer {text}"}),
+        )
+    finally:
+        token.delete()
+
+
+def run(*, requests: int, only: str = "") -> list[Measured]:
+    """Measure every page, or those whose title holds `only`, and print a line for each."""
+    rng = random.Random(1)
     print(HEAD)
     measurements = []
-    try:
+    with signed_in() as (user, person, program):
         todo = [(person, page) for page in admin_pages(user, rng)]
         todo += [(program, page) for page in [*rest_pages(rng), cursor_page(program)]]
         for client, page in todo:
             if only in page.title and page.addresses:
                 measurements.append(measure(client, page, requests=requests))
                 print(measurements[-1], flush=True)
-    finally:
-        token.delete()
     for measured in measurements:
         if not measured.is_allowed:
             print(f"\n{measured.page.title}: {measured.slowest_address}\n  {measured.slowest}")

@@ -45,6 +45,7 @@ from evals_app.formats.snapshots.run_snapshot import (
 )
 from evals_app.library.saving import save_agent, save_suite
 from evals_app.models import (
+    Case,
     Execution,
     GradeResult,
     JudgeTally,
@@ -142,6 +143,9 @@ def seed(
     people = [User.objects.get_or_create(username=name)[0] for name in PEOPLE]
     written = [_suite(number, suites, largest, rng) for number in range(suites)]
     plans = [*_together(together, rng), *_plans(written, executions, rng)]
+    # As old as their first run: what is newer than a run was added to its suite since.
+    Suite.objects.update(created_at=timezone.now() - YEAR - timedelta(days=1))
+    Case.objects.update(created_at=timezone.now() - YEAR - timedelta(days=1))
     total = sum(plan.size for plan in plans)
     writer = _Writer(rng, people, graded_from=total - graded, transcripts_from=total - transcripts)
     for plan in plans:

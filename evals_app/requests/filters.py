@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from django import forms
+from django.core.validators import EMPTY_VALUES
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django_filters import rest_framework as filters
 
@@ -146,6 +147,16 @@ class AllExecutionFilters(ExecutionFilters):
     reviewed = filters.ChoiceFilter(
         choices=_TRUE_OR_FALSE, method="of_reviews", label="Whether a person has reviewed it."
     )
+
+    def matching_runs(self) -> QuerySet[Run] | None:
+        """Return the runs that the filters on columns of runs leave; None if none of them is used."""
+        conditions = {
+            f"{chosen.field_name.removeprefix('run__')}__{chosen.lookup_expr}": value
+            for name, value in self.form.cleaned_data.items()
+            if value not in EMPTY_VALUES
+            and (chosen := self.filters[name]).field_name.startswith("run__")
+        }
+        return Run.all_runs.filter(**conditions) if conditions else None
 
     def of_tag(
         self, executions: QuerySet[Execution], _name: str, value: str

@@ -1,12 +1,15 @@
 """Pages of lists, by cursor: no table is counted, and every page costs the same."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
+from django.db.models import QuerySet
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination, PageNumberPagination
 from rest_framework.request import Request
 
 from evals_app.requests.problems import unknown
+from evals_app.runs.reading.newest_rows import NEWEST, newest_keys
 
 MAX_ID = 2**63 - 1
 _TEXTS = ("slug", "username")  # columns; all others that sort are numbers
@@ -72,6 +75,39 @@ class NewestFirst(_Sized, CursorPagination):
         keys: dict[str, object] = {"next": link, "previous": link, "results": schema}
         count = {"type": "integer", "description": "With `?count=true`: how many on all pages."}
         return {"type": "object", "required": [*keys], "properties": keys | {"count": count}}
+
+
+class NewestMatches(NewestFirst):
+    """The newest executions first, however they are filtered."""
+
+    newest: ClassVar = NEWEST
+
+    def paginate_queryset(
+        self, queryset: QuerySet[Any] | Sequence[Any], request: Request, view: Any = None
+    ) -> list[Any] | None:
+        """Find the keys of the page first, unless the database finds its rows as fast.
+
+        `view.end_of_matches()` is a key above those of all that match.
+        """
+        if isinstance(queryset, QuerySet) and self._is_filtered(request, queryset, view):
+            queryset = queryset.filter(pk__in=self._keys(request, queryset, view))
+        page: list[Any] | None = super().paginate_queryset(queryset, request, view)
+        return page
+
+    def _is_filtered(self, request: Request, rows: QuerySet[Any], view: Any) -> bool:
+        cursor = self.decode_cursor(request)
+        is_forward = cursor is None or not cursor.reverse
+        is_usual = self.get_ordering(request, rows, view) == (self.ordering,)
+        filters = view.filterset_class.base_filters.keys()
+        return is_forward and is_usual and bool(filters & request.query_params.keys())
+
+    def _keys(self, request: Request, rows: QuerySet[Any], view: Any) -> Sequence[int]:
+        cursor, below = self.decode_cursor(request), view.end_of_matches()
+        if cursor is not None and cursor.position is not None:
+            below = min(below, int(cursor.position))
+        count = (self.get_page_size(request) or 0) + 1  # one more shows that a page follows
+        found = rows.filter(pk__lt=below)
+        return newest_keys(found, count=count, enough=count, below=below, newest=self.newest)
 
 
 class NewestRunFirst(NewestFirst):

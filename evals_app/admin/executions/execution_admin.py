@@ -25,11 +25,13 @@ from evals_app.admin.people.saved_views import WithViews
 from evals_app.admin.runs.run_admin import SuiteFilter, run_name
 from evals_app.models import Case, Execution, Run
 from evals_app.reports.words.figures import duration, score_text, token_sum
+from evals_app.runs.reading.newest_rows import end_of
 from fixtures_app.editing.markup import TemplateContext, verdict_dot
 from fixtures_app.editing.times import moment
 
 # A search that matches more names fills its page from the newest executions.
 MAX_NAMES = 1000
+_SEARCHED = 100_000  # the newest conversations, for names that no case has any more
 
 
 class CaseFilter(admin.SimpleListFilter):
@@ -92,12 +94,14 @@ class ExecutionAdmin(WithViews, ReadOnly):
     ) -> tuple[QuerySet[Execution], bool]:
         """Search the cases, which are few, and find their executions by an index.
 
-        Former names are found within one run, or where no case matches.
+        Former names are found within one run and, where no case matches, among the newest.
         """
         in_one_run = RunFilter.parameter_name in request.GET
         names = _names_with(search_term) if search_term and not in_one_run else []
         if 0 < len(names) <= MAX_NAMES:
             return queryset.filter(case__in=names), False
+        if search_term and not in_one_run and not names:
+            queryset = queryset.filter(pk__gte=end_of(Execution.objects.all()) - _SEARCHED)
         return super().get_search_results(request, queryset, search_term)
 
     @display(description="Conversation")

@@ -37,13 +37,14 @@ from evals_app.requests.endpoint import (
     responses,
 )
 from evals_app.requests.filters import AllExecutionFilters, ExecutionFilters, RunFilters
-from evals_app.requests.pagination import ByPosition
+from evals_app.requests.pagination import ByPosition, NewestMatches
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.starts import start_once
 from evals_app.requests.waiting import WAIT, seconds_to_wait, wait_until
 from evals_app.runs.forgetting.whole_runs import DELETING_RUNS, delete_run
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.money.ceilings import month_left
+from evals_app.runs.reading.newest_rows import end_of, end_of_runs
 from evals_app.runs.reading.run_readers import (
     execution_details,
     execution_rows,
@@ -214,6 +215,13 @@ class AllExecutions(ListEndpoint):
     )
     answer = ExecutionOfAnyRun
     filterset_class = AllExecutionFilters
+    pagination_class = NewestMatches
+
+    def end_of_matches(self) -> int:
+        """Return a key above those of all conversations that the filters leave."""
+        filters = self.filterset_class(self.request.query_params, self.queryset)
+        runs = filters.matching_runs() if filters.is_valid() else None
+        return end_of(Execution.objects.all()) if runs is None else end_of_runs(runs)
 
     def row_json(self, row: Row) -> Json:
         of_run = {"suite": row["run__suite_slug"], "agent": row["run__agent_slug"]}

@@ -5,9 +5,10 @@ from evals_app.engine.record.trial import Message, ToolCall
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import Review, Run, Suite
 from evals_app.reports.answers.run_answers import ExecutionDetails
+from evals_app.requests.pagination import NewestMatches
 from tests.api.clients import SUITE, make_client
 from tests.library.written import AGENT, FIXTURE, JUDGE
-from tests.makers import make_execution, make_grade, make_run, make_trial
+from tests.makers import make_execution, make_grade, make_run, make_suite, make_trial
 
 pytestmark = pytest.mark.django_db
 
@@ -121,6 +122,40 @@ def test_the_conversations_of_all_runs_are_listed_newest_first_and_narrowed() ->
     assert (row["suite"], row["agent"]) == ("talks", old.agent_slug)
     refused = client.get("/api/executions/", {"suit": "talks"}).json()
     assert "Did you mean 'suite'?" in refused["detail"]
+
+
+@pytest.mark.parametrize("newest", [3, 20_000])
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param({"suite": "old"}, id="the suite of old runs"),
+        pytest.param({"suite": "new", "verdict": "failed"}, id="every other one"),
+        pytest.param({"until": "2026-02-01T00:00:00Z"}, id="old runs"),
+        pytest.param({"since": "2026-02-01T00:00:00Z"}, id="new runs"),
+        pytest.param({"verdict": "failed"}, id="without a condition on runs"),
+        pytest.param({"suite": "none"}, id="nothing"),
+    ],
+)
+def test_pages_of_filtered_conversations_have_each_once_in_both_directions(
+    query: dict[str, str], newest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NewestMatches, "newest", newest)
+    for slug, day in {"old": "2026-01-01", "new": "2026-03-01", "newer": "2026-03-02"}.items():
+        run = make_run(["passed", "failed"] * 4, suite=make_suite(slug))
+        Run.objects.filter(pk=run.pk).update(created_at=f"{day}T00:00:00Z")
+    client = make_client("read")
+    every = client.get("/api/executions/", query).json()["results"]
+
+    pages = [client.get("/api/executions/", {**query, "page_size": "2"}).json()]
+    while address := pages[-1]["next"]:
+        pages.append(client.get(address).json())
+    backwards = pages[-1:]
+    while address := backwards[-1]["previous"]:
+        backwards.append(client.get(address).json())
+
+    walked = [row["id"] for page in pages for row in page["results"]]
+    assert walked == sorted(walked, reverse=True) == [row["id"] for row in every]
+    assert [page["results"] for page in reversed(backwards)] == [page["results"] for page in pages]
 
 
 def test_types_of_test_data_are_listed_with_their_schemas() -> None:
