@@ -24,11 +24,15 @@ from evals_app.models import (
     ConversationSet,
     DeveloperLink,
     EvaluationSteps,
+    Execution,
     GradeResult,
     MonthlyCeiling,
+    NoteGroup,
     Provider,
+    Reading,
     Review,
     ReviewTask,
+    Run,
     Schedule,
     Settlement,
     Webhook,
@@ -118,6 +122,7 @@ def samples_for(settings: Any) -> Samples:
         "group": Group.objects.create(name="Readers"),
         "conversationset": ConversationSet.objects.create(slug="desk", name="Help desk"),
     }
+    rows |= _reading(run, execution, root)
     parts = {name: row.pk for name, row in rows.items()}
     parts |= {
         "run": run.pk,
@@ -236,3 +241,11 @@ def routes(resolver: Any = None, before: str = "") -> Iterator[str]:
             yield from routes(pattern, route)
         elif isinstance(pattern, URLPattern):
             yield route
+
+
+def _reading(run: Run, execution: Execution, by: User) -> dict[str, Any]:
+    reading = Reading.objects.create(run=run)
+    group = NoteGroup.objects.create(reading=reading, name="Prices", created_by=by)
+    item = reading.items.create(position=1, execution=execution)
+    item.notes.create(kind="wrong", text="Hm", group=group, by=by, by_name="owner")
+    return {"reading": reading, "notegroup": group}

@@ -101,6 +101,8 @@ _CASE = "admin/evals_app/case/<path:object_id>/"
 _RUN = "admin/evals_app/run/<int:pk>/"
 _SETTLEMENT = "admin/evals_app/settlement/"
 _SET = "admin/evals_app/conversationset/"
+_READING = "admin/evals_app/reading/<int:pk>/"
+_READS = f"view_execution {REVIEWING}"
 _JUDGES = "admin/evals_app/judgetally/"
 _TASK = "admin/evals_app/reviewtask/"
 _SEES_CEILINGS = "view_monthlyceiling|change_monthlyceiling"
@@ -276,6 +278,13 @@ PAGES: dict[str, Need] = {
     f"{_SET}<int:pk>/grade/": f"{RUNNING} view_conversationset",
     f"{_SET}<int:pk>/grade/price/": {"GET": NOBODY, "POST": f"{RUNNING} view_conversationset"},
     f"{_SET}<int:pk>/remove/": "delete_conversationset",
+    f"{_SET}<int:pk>/read/": f"{_READS} view_conversationset",
+    f"{_RUN}read/": f"{_READS} view_run",
+    f"{_READING}": {"GET": _READS, "POST": NOBODY},
+    f"{_READING}<int:position>/": _READS,
+    f"{_READING}groups/": _READS,
+    f"{_READING}notes.csv": {"GET": _READS, "POST": NOBODY},
+    "admin/evals_app/notegroup/<int:pk>/": {"GET": NOBODY, "POST": _READS},
     f"{_SETTLEMENT}start/<int:pk>/": RUNNING,
     f"{_SETTLEMENT}start/<int:pk>/price/": RUNNING,
     f"{_SETTLEMENT}<int:pk>/live/": "view_run",

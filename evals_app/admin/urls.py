@@ -7,6 +7,7 @@ from evals_app.admin.comparing.urls import urlpatterns as comparing
 from evals_app.admin.executions.urls import urlpatterns as executions
 from evals_app.admin.history.urls import urlpatterns as history
 from evals_app.admin.importing.urls import urlpatterns as importing
+from evals_app.admin.readings.urls import urlpatterns as readings
 from evals_app.admin.real_conversations.urls import urlpatterns as real_conversations
 from evals_app.admin.regrading.urls import urlpatterns as regrading
 from evals_app.admin.retests.urls import urlpatterns as retests
@@ -18,5 +19,15 @@ from evals_app.admin.suites.urls import urlpatterns as suites
 
 urlpatterns = [
     *(agents + checks + comparing + deleted + executions + history + importing),
-    *(real_conversations + regrading + retests + reviews + runs + site + starting + suites),
+    *(
+        readings
+        + real_conversations
+        + regrading
+        + retests
+        + reviews
+        + runs
+        + site
+        + starting
+        + suites
+    ),
 ]

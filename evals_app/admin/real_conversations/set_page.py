@@ -25,6 +25,7 @@ from evals_app.models import ConversationSet, Execution, ImportedConversation, R
 from evals_app.reports.words.imports import import_in_words
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.recorded.grade_conversations import WantedConversations
+from evals_app.runs.recorded.readings import READING
 from evals_app.runs.recorded.sets import CannotRemoveSetError, remove_set
 
 ADDING = "evals_app.add_conversationset"
@@ -110,6 +111,7 @@ def set_context(request: HttpRequest, target: ConversationSet) -> dict[str, obje
         "may_read": may_read,
         "before": shown[-1].pk if len(rows) > AT_ONCE else None,
         "query": _query(request),
+        "may_note": request.user.has_perms(READING),
         "may_import": request.user.has_perm(ADDING),
         "may_grade": request.user.has_perms(RUNNING) and target.count,
         "may_remove": request.user.has_perm(DELETING),

@@ -22,6 +22,7 @@ from evals_app.models import (
     GradeResult,
     ImportedConversation,
     PaidCalls,
+    ReadingNote,
     Review,
     ReviewedVerdict,
     Run,
@@ -111,6 +112,7 @@ def _forget(chosen: QuerySet[Execution], *, by: User) -> None:
     _empty_grades(ids)
     Review.objects.filter(execution__in=ids).exclude(reason="").update(reason=REMOVED)
     ReviewedVerdict.objects.filter(execution__in=ids).exclude(reason="").update(reason=REMOVED)
+    ReadingNote.objects.filter(item__execution__in=ids).exclude(text="").update(text=REMOVED)
     _empty_history(ids)
     written = {"content_removed_at": Now(), "content_removed_by": shown_name(by)[:150]}
     Execution.objects.filter(pk__in=ids).update(**written)
