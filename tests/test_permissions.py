@@ -275,6 +275,7 @@ PAGES: dict[str, Need] = {
     ),
     f"{_SET}import/": "add_conversationset",
     f"{_SET}import/look/": {"GET": NOBODY, "POST": "add_conversationset"},
+    f"{_SET}<int:pk>/cases/": "view_conversationset view_execution add_case",
     f"{_SET}<int:pk>/grade/": f"{RUNNING} view_conversationset",
     f"{_SET}<int:pk>/grade/price/": {"GET": NOBODY, "POST": f"{RUNNING} view_conversationset"},
     f"{_SET}<int:pk>/remove/": "delete_conversationset",

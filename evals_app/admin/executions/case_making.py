@@ -95,10 +95,15 @@ class NewCaseForm(forms.Form):
         super().__init__(data, initial={"name": name})
         self.page = page
         may_add = request.user.has_perm(ADD_SUITE)
-        self._offer("suite", page.suites, is_new=may_add)
+        self._offer("suite", page.suites, is_new=may_add and not page.is_real)
         if not page.observed.trial.history:
             del self.fields["asks_again"]
         may_copy = request.user.has_perms(COPY_AGENT)
+        if page.is_real:
+            del self.fields["recorded_suite"]
+            if not (page.observed.trial.tool_calls and may_copy and may_add):
+                del self.fields["is_recorded"]
+            return
         if not (page.recording and page.recording.tools and may_copy):
             del self.fields["is_recorded"]
         if "is_recorded" in self.fields and (page.recorded_suites or may_add):
@@ -116,8 +121,9 @@ class NewCaseForm(forms.Form):
         """Return the chosen options of the new case."""
         cleaned = self.cleaned_data
         is_recorded = bool(cleaned.get("is_recorded"))
-        chosen = cleaned["recorded_suite" if is_recorded else "suite"] or _NEW
-        offered = self.page.recorded_suites if is_recorded else self.page.suites
+        is_of_copy = is_recorded and not self.page.is_real
+        chosen = cleaned["recorded_suite" if is_of_copy else "suite"] or _NEW
+        offered = self.page.recorded_suites if is_of_copy else self.page.suites
         suite = next((suite for suite in offered if str(suite.pk) == chosen), None)
         return CaseOptions(
             keys=keys,
@@ -136,12 +142,14 @@ class _Page:
     suites: list[Suite]
     recording: Recording | None
     recorded_suites: list[Suite]
+    is_real: bool  # it happened outside
 
     @classmethod
     def of(cls, execution: Execution, observed: ObservedConversation) -> "_Page":
         recording = recording_of(execution, observed)
         copies = recorded_suites(execution) if recording else []
-        return cls(observed, suites_for(execution), recording, copies)
+        is_real = execution.run.is_of_real_conversations
+        return cls(observed, suites_for(execution), recording, copies, is_real)
 
 
 @viewers_of(Execution)
@@ -155,7 +163,7 @@ def ask_to_make_case(request: HttpRequest, pk: int) -> HttpResponse:
 
     def make(keys: Collection[str]) -> Case:
         wanted = form.to_options(keys)
-        if not request.user.has_perms(wanted.permissions()):
+        if not request.user.has_perms(wanted.permissions(execution)):
             raise PermissionDenied
         return make_case(execution, observed, wanted, by=request.user)
 

@@ -92,12 +92,7 @@ class ConversationLine(NamedTuple):
 
 def set_context(request: HttpRequest, target: ConversationSet) -> dict[str, object]:
     """Return what the page of a set shows."""
-    form = FilterForm(request.GET)
-    form.is_valid()
-    rows = _page(form, target, request.GET.get("before", ""))
-    shown = rows[:AT_ONCE]
     imports = target.imports.select_related("created_by").order_by("-pk")[:_LAST]
-    may_read = request.user.has_perm("evals_app.view_execution")
     return {
         "title": target.name,
         "target": target,
@@ -105,16 +100,31 @@ def set_context(request: HttpRequest, target: ConversationSet) -> dict[str, obje
         "topics": _largest(target.topics),
         "imports": [(row, list(import_in_words(model_to_dict(row)))) for row in imports],
         "runs": _graded_runs(request, target),
+        **list_context(request, target),
+        "may_make_cases": request.user.has_perms(
+            ("evals_app.view_execution", "evals_app.add_case")
+        ),
+        "may_note": request.user.has_perms(READING),
+        "may_import": request.user.has_perm(ADDING),
+        "may_grade": request.user.has_perms(RUNNING) and target.count,
+        "may_remove": request.user.has_perm(DELETING),
+    }
+
+
+def list_context(request: HttpRequest, target: ConversationSet) -> dict[str, object]:
+    """Return the conversations of a set that the address asks for, and the form to filter them."""
+    form = FilterForm(request.GET)
+    form.is_valid()
+    rows = _page(form, target, request.GET.get("before", ""))
+    shown = rows[:AT_ONCE]
+    may_read = request.user.has_perm("evals_app.view_execution")
+    return {
         "form": form,
         "is_filtered": any(request.GET.get(name) for name in form.fields),
         "lines": _lines(shown, may_read=may_read),
         "may_read": may_read,
         "before": shown[-1].pk if len(rows) > AT_ONCE else None,
         "query": _query(request),
-        "may_note": request.user.has_perms(READING),
-        "may_import": request.user.has_perm(ADDING),
-        "may_grade": request.user.has_perms(RUNNING) and target.count,
-        "may_remove": request.user.has_perm(DELETING),
     }
 
 

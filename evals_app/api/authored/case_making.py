@@ -153,7 +153,7 @@ class CaseOfExecution(Endpoint):
             asks_again=body.asks_again,
             is_recorded=body.canned_tools,
         )
-        for permission in wanted.permissions():
+        for permission in wanted.permissions(execution):
             require(request, permission)
         case = make_case(execution, observed, wanted, by=user_of(request))
         address = request.build_absolute_uri(reverse("admin:evals_app_case_change", args=[case.pk]))
@@ -206,15 +206,15 @@ def _keys(body: MakeCase, observed: ObservedConversation) -> set[str]:
 
 def _suite(body: MakeCase, execution: Execution, user: User) -> Suite | None:
     """Return the suite that a body names, or the usual one; None: a new one."""
-    copies = recorded_suites(execution) if body.canned_tools else []
+    of_copies = body.canned_tools and not execution.run.is_of_real_conversations
     if body.suite is None:
-        return None if body.canned_tools else own_suite(execution)
-    offered = copies if body.canned_tools else suites_for(execution)
+        return None if of_copies else own_suite(execution)
+    offered = recorded_suites(execution) if of_copies else suites_for(execution)
     for suite in offered:
         if suite.slug == body.suite:
             return suite
     may_see = user.has_perm("evals_app.view_suite")
-    whose = "of a copy of the agent" if body.canned_tools else "of this agent"
+    whose = "of a copy of the agent" if of_copies else "of this agent"
     hint = near(body.suite, _slugs(offered)) if may_see else ""
     problem = f"There is no suite {body.suite!r} {whose}.{hint}"
     raise CannotMakeError(problem, key="suite", value=body.suite)

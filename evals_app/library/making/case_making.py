@@ -1,6 +1,7 @@
 """Make a case of a conversation, or add to its case, with the checks that a person ticked."""
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.proposing.case_making import case_made, case_with, is_about
-from evals_app.engine.proposing.proposals import Proposal, keep_checks
+from evals_app.engine.proposing.proposals import KeptChecks, Proposal, keep_checks
 from evals_app.engine.proposing.recorded_tools import Recording, record_tools
 from evals_app.engine.specs.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
@@ -31,6 +32,7 @@ _NAME_CHARS = 200
 _SLUG_CHARS = 100
 _OPENING_CHARS = 80
 _RECORDED = "-recorded"
+_IS_COPY = re.compile(r"-recorded(-\d+)?$")
 
 ADD_CASE = "evals_app.add_case"
 ADD_SUITE = "evals_app.add_suite"
@@ -55,9 +57,10 @@ class CaseOptions:
     asks_again: bool = False
     is_recorded: bool = False
 
-    def permissions(self) -> tuple[str, ...]:
-        """Return the rights that it takes."""
-        new_suite = (ADD_SUITE,) if self.suite is None else ()
+    def permissions(self, execution: Execution) -> tuple[str, ...]:
+        """Return the rights that it takes to make this of a conversation."""
+        needs_suite = self.is_recorded and execution.run.is_of_real_conversations
+        new_suite = (ADD_SUITE,) if self.suite is None or needs_suite else ()
         return (ADD_CASE, *new_suite, *(COPY_AGENT if self.is_recorded else ()))
 
 
@@ -68,10 +71,14 @@ def own_suite(execution: Execution) -> Suite | None:
 
 
 def suites_for(execution: Execution) -> list[Suite]:
-    """Return the suites that can take the case: that of the run, and others of its agent."""
-    own = own_suite(execution)
-    rest = _suites_of([execution.run.agent_slug])[:MAX_SUITES]
-    return [*([own] if own else []), *(suite for suite in rest if suite != own)]
+    """Return the suites that can take the case: that of the run, and others of its agent.
+
+    A real conversation fits into any suite, because its agent is none of this site.
+    """
+    own, run = own_suite(execution), execution.run
+    rest = _any_suite() if run.is_of_real_conversations else _suites_of([run.agent_slug])
+    others = (suite for suite in rest[:MAX_SUITES] if suite != own)
+    return [*([own] if own else []), *others]
 
 
 def recorded_suites(execution: Execution) -> list[Suite]:
@@ -81,14 +88,23 @@ def recorded_suites(execution: Execution) -> list[Suite]:
     return list(_suites_of(copies[:MAX_SUITES])[:MAX_SUITES])
 
 
+def _any_suite() -> QuerySet[Suite]:
+    return Suite.objects.current().select_related("agent").order_by("name", "pk")
+
+
 def _suites_of(agents: Iterable[str]) -> QuerySet[Suite]:
-    suites = Suite.objects.current().filter(agent__slug__in=list(agents))
-    return suites.select_related("agent").order_by("name", "pk")
+    return _any_suite().filter(agent__slug__in=list(agents))
 
 
 def recording_of(execution: Execution, observed: ObservedConversation) -> Recording | None:
-    """Return what tools of the agent answered; None if it has none, or it is gone."""
+    """Return what tools of the agent answered; None if it has none, or it is gone.
+
+    Of a real conversation it is what tools of the suite's agent would answer.
+    """
     agent = _agent(execution)
+    if agent is None and execution.run.is_of_real_conversations:
+        suite = own_suite(execution)
+        agent = suite.agent if suite else None
     return None if agent is None else _recording(agent, observed)
 
 
@@ -114,19 +130,77 @@ def make_case(
     """
     kept = keep_checks(observed.trial, observed.proposals(), wanted.keys)
     note = f"Made from conversation {execution.pk}."
-    agent = _agent(execution)
-    if wanted.is_recorded:
-        agent = _copy(execution, observed, wanted.suite, note=note, by=by)
-    elif wanted.suite is not None and wanted.suite not in suites_for(execution):
-        raise CannotMakeError("Choose a suite of the same agent.", key="suite")
-    suite = wanted.suite or _new_suite(execution, agent, note=note, by=by)
-    spec = _spec(execution, observed, suite, wanted, kept)
+    if execution.run.is_of_real_conversations:
+        suite = suite_for_real(
+            observed, wanted.suite, is_recorded=wanted.is_recorded, note=note, by=by
+        )
+    else:
+        suite = _suite_for(execution, observed, wanted, note=note, by=by)
+    spec = case_spec(execution, observed, suite, wanted, kept)
+    return write_case(suite, spec, note=note, by=by)
+
+
+def write_case(suite: Suite, spec: CaseSpec, *, note: str, by: object) -> Case:
+    """Add a case to a suite, and note who did.
+
+    Raises:
+        CannotMakeError: the name is taken, or something does not fit.
+    """
     try:
         case = add_case(suite, spec)
     except ValueError as error:
         raise CannotMakeError(str(error), key="name") from error
     note_edit(case, user=by, note=note, is_new=True)
     return case
+
+
+def _suite_for(
+    execution: Execution,
+    observed: ObservedConversation,
+    wanted: CaseOptions,
+    *,
+    note: str,
+    by: object,
+) -> Suite:
+    """Return the suite that takes the case, which is made if it is to be new."""
+    agent = _agent(execution)
+    if wanted.is_recorded:
+        agent = _copy(execution, observed, wanted.suite, note=note, by=by)
+    elif wanted.suite is not None and wanted.suite not in suites_for(execution):
+        raise CannotMakeError("Choose a suite of the same agent.", key="suite")
+    return wanted.suite or _new_suite(execution, agent, note=note, by=by)
+
+
+def suite_for_real(
+    observed: ObservedConversation,
+    suite: Suite | None,
+    *,
+    is_recorded: bool,
+    note: str,
+    by: object,
+) -> Suite:
+    """Return the suite that takes a case of a real conversation.
+
+    If tools are to answer as recorded, that is the suite of a copy of the chosen suite's agent.
+
+    Raises:
+        CannotMakeError: none is chosen, or no tool can answer as recorded.
+    """
+    if suite is None:
+        raise CannotMakeError("Choose the suite that is to have the case.", key="suite")
+    if not is_recorded:
+        return suite
+    agent = suite.agent
+    recording = _recording(agent, observed)
+    if recording is None or not recording.tools:
+        raise CannotMakeError(
+            f"{agent} has no tools whose results can be used.", key="canned_tools"
+        )
+    if _IS_COPY.search(agent.slug):
+        _write_agent(_add_recording(recording, agent), note=note, by=by)
+        return suite
+    copy = _write_agent(_free_copy(agent, recording), note=note, by=by)
+    return _suites_of([copy.slug]).first() or _suite_like(suite, copy, note=note, by=by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +259,18 @@ def add_checks(
     return case.row
 
 
-def _spec(
+def case_spec(
     execution: Execution,
     observed: ObservedConversation,
     suite: Suite,
     wanted: CaseOptions,
-    kept: Any,
+    kept: KeptChecks,
 ) -> CaseSpec:
+    """Return the case of a conversation, with a name that is free in the suite.
+
+    Raises:
+        CannotMakeError: something does not fit, or a file that was shown is no longer stored.
+    """
     name = wanted.name or _free(
         proposed_name(execution, observed),
         lambda name: suite.cases.filter(name=name).exists(),
@@ -254,14 +333,18 @@ def _copy(
                 " suite.",
                 key="suite",
             )
-        spec = recording.added_to(suite.agent.to_spec())
-        if spec is None:
-            raise CannotMakeError(
-                f"{suite.agent} already answers some of these calls otherwise. Choose a new suite.",
-                key="suite",
-            )
-        return _write_agent(spec, note=note, by=by)
+        return _write_agent(_add_recording(recording, suite.agent), note=note, by=by)
     return _write_agent(_free_copy(agent, recording), note=note, by=by)
+
+
+def _add_recording(recording: Recording, copy: Agent) -> AgentSpec:
+    spec = recording.added_to(copy.to_spec())
+    if spec is None:
+        raise CannotMakeError(
+            f"{copy} already answers some of these calls otherwise. Choose another suite.",
+            key="suite",
+        )
+    return spec
 
 
 def _free_copy(agent: Agent, recording: Recording) -> AgentSpec:
@@ -289,16 +372,26 @@ def _new_suite(execution: Execution, agent: Agent | None, *, note: str, by: obje
         raise CannotMakeError("The agent was deleted, so it cannot have a new suite.", key="suite")
     own: Suite | None = execution.run.suite
     if own is not None:
-        written = Suite.objects.with_head().get(pk=own.pk).head_mapping()
-        title = (
-            f"{own.name[:180]} (recorded)" if agent.pk != own.agent_id else f"{own.name[:190]} 2"
-        )
-        slug = f"{own.slug[:80]}{_RECORDED if agent.pk != own.agent_id else ''}"
-    else:
-        used = json.loads(execution.run.snapshot.content).get("suite", {}).get("fixtures", [])
-        stored = Fixture.objects.filter(slug__in=used).values_list("slug", flat=True)
-        written = {"fixtures": list(stored), "cases": []}
-        title, slug = f"Conversations with {agent.name}"[:190], f"{agent.slug[:80]}-conversations"
+        return _suite_like(own, agent, note=note, by=by)
+    used = json.loads(execution.run.snapshot.content).get("suite", {}).get("fixtures", [])
+    stored = Fixture.objects.filter(slug__in=used).values_list("slug", flat=True)
+    written: dict[str, Any] = {"fixtures": list(stored), "cases": []}
+    title, slug = f"Conversations with {agent.name}"[:190], f"{agent.slug[:80]}-conversations"
+    return _write_suite(written, agent, title, slug, note=note, by=by)
+
+
+def _suite_like(own: Suite, agent: Agent, *, note: str, by: object) -> Suite:
+    """Write a suite for an agent that is like another one, without its cases."""
+    written = Suite.objects.with_head().get(pk=own.pk).head_mapping()
+    is_copy = agent.pk != own.agent_id
+    title = f"{own.name[:180]} (recorded)" if is_copy else f"{own.name[:190]} 2"
+    slug = f"{own.slug[:80]}{_RECORDED if is_copy else ''}"
+    return _write_suite(written, agent, title, slug, note=note, by=by)
+
+
+def _write_suite(
+    written: dict[str, Any], agent: Agent, title: str, slug: str, *, note: str, by: object
+) -> Suite:
     free_slug, name = next(
         pair
         for pair in _numbered_names(slug, title)

@@ -152,3 +152,21 @@ def test_columns_of_a_table_are_shown_as_guessed_and_imported_as_chosen(
 
 def _table(rows: bytes) -> dict[str, object]:
     return {"name": "Desk", "is_masked": "on", "file": SimpleUploadedFile("fall.csv", rows)}
+
+
+def test_ticked_conversations_become_cases(admin_client: Client) -> None:
+    target = imported(rows_of(3)).conversation_set
+    suite = general_suite()
+    first = Execution.objects.order_by("pk")[0]
+    page = admin_client.get(f"{url('cases', target.pk)}?id=0")
+    assert [line.row.external_id for line in page.context["lines"]] == ["0"]
+
+    nothing = admin_client.post(url("cases", target.pk), {"suite": suite.pk})
+    assert b"Tick the conversations" in nothing.content
+    form = {"suite": suite.pk, "conversation": [first.pk]}
+    before = suite.cases.count()
+    made = admin_client.post(url("cases", target.pk), form, follow=True)
+    assert b"Made 1 case." in made.content
+    assert suite.cases.count() == before + 1
+    again = admin_client.post(url("cases", target.pk), form)
+    assert b"0 was left out: the case" in again.content
