@@ -7,8 +7,11 @@ Standard library only.
 """
 
 import json
+import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -17,12 +20,16 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as it arrived; names of headers in lower case."""
+    """A request as it arrived; names of headers in lower case.
+
+    `client` is the name in the certificate of the client.
+    """
 
     method: str
     path: str
     headers: Mapping[str, str]
     raw: bytes
+    client: str = ""
 
     @property
     def body(self) -> Any:
@@ -48,15 +55,36 @@ class Sent:
         return cls(content=text.encode(), **({"headers": {"content-type": "text/plain"}} | changes))
 
 
-class WebServer:
-    """Answers every request with what `answer` gives."""
+def _hang_up(connection: socket.socket) -> None:
+    """Close a connection so that the client reads why: unread data would reset it."""
+    with socket.socket(fileno=connection.detach()) as plain, suppress(OSError):
+        plain.shutdown(socket.SHUT_WR)
+        while plain.recv(4096):
+            pass
 
-    def __init__(self, answer: Callable[[Asked], Sent]) -> None:
+
+def _client_of(connection: Any) -> str:
+    shown = connection.getpeercert() if isinstance(connection, ssl.SSLSocket) else None
+    names: list[Any] = [pair for part in (shown or {}).get("subject", ()) for pair in part]
+    return next((value for key, value in names if key == "commonName"), "")
+
+
+class WebServer:
+    """Answers every request with what `answer` gives; over TLS with a `context`."""
+
+    def __init__(
+        self, answer: Callable[[Asked], Sent], *, context: ssl.SSLContext | None = None
+    ) -> None:
         self.answer = answer
+        self._scheme = "https" if context else "http"
         self.asked: list[Asked] = []
         self.closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
+        if context is not None:
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
     @property
@@ -69,7 +97,7 @@ class WebServer:
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}/chat"
+        return f"{self._scheme}://{self.host}/chat"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -102,10 +130,20 @@ class WebServer:
             def log_message(self, *_: Any) -> None:
                 pass
 
+            def handle(self) -> None:
+                try:
+                    if isinstance(self.request, ssl.SSLSocket):
+                        self.request.do_handshake()
+                except ssl.SSLError:
+                    _hang_up(self.request)
+                else:
+                    super().handle()
+
             def _respond(self) -> None:
                 length = int(self.headers.get("content-length") or 0)
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                asked = Asked(self.command, self.path, headers, self.rfile.read(length))
+                raw, client = self.rfile.read(length), _client_of(self.connection)
+                asked = Asked(self.command, self.path, headers, raw, client)
                 owner.asked.append(asked)
                 self._send(owner.answer(asked))
 

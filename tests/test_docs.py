@@ -19,14 +19,13 @@ from django.core.management import get_commands, load_command_class
 from drf_spectacular.generators import SchemaGenerator
 
 from evals_app.engine.agents.external.agent_queue import AgentQueue
-from evals_app.engine.agents.external.http import HttpSession
+from evals_app.engine.agents.external.http import HttpSession, web_for
 from evals_app.engine.agents.external.outside import Outside
 from evals_app.engine.agents.external.reply import _KEYS as REPLY_KEYS
 from evals_app.engine.agents.external.reply import parse_reply, read_reply
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.basics.signature import secret_text, signed_headers
-from evals_app.engine.network.web import Web
 from evals_app.engine.record.trial import Message, ToolCall
 from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.agent_spec import AgentSpec, HttpAgent
@@ -363,6 +362,9 @@ def _agent_of_the_page(slug: str, server: WebServer) -> HttpAgent:
     return HttpAgent.model_validate(yaml.safe_load(here), context=FROZEN)
 
 
+_COOKIE = {"content-type": "application/json", "set-cookie": "sid=1"}
+
+
 def _answer_as_on_the_page(asked: Asked) -> Sent:
     """Answer as the agents of the page do, each at its own address."""
     match asked.method, asked.path:
@@ -376,6 +378,10 @@ def _answer_as_on_the_page(asked: Asked) -> Sent:
         case "POST", "/sessions":
             thread = asked.body["thread"]
             return Sent.json({"answer": f"In {thread}.", "thread": {"id": thread or "t-1"}})
+        case "GET", "/search?q=When%3F&session=":
+            return Sent.json({"output": asked.headers.get("cookie", "none")}, headers=_COOKIE)
+        case "POST", "/form":
+            return Sent.json({"output": str(b'name="question"' in asked.raw)})
         case "POST", "/oauth/token":
             return Sent.json({"access_token": "tok-1", "token_type": "bearer"})
     return Sent.json({"output": str("authorization" in asked.headers)})
@@ -391,6 +397,8 @@ def _answer_as_on_the_page(asked: Asked) -> Sent:
         ("shop-session", ["In None.", "In t-1."]),
         ("shop-oauth", ["True"]),
         ("shop-pace", ["False"]),
+        ("shop-get", ["none", "sid=1"]),
+        ("shop-form", ["True"]),
     ],
 )
 async def test_the_agents_of_the_page_answer_over_http(slug: str, replies: list[str]) -> None:
@@ -402,7 +410,7 @@ async def test_the_agents_of_the_page_answer_over_http(slug: str, replies: list[
         agent = _agent_of_the_page(slug, server)
         queue = AgentQueue(agent.rate_group) if agent.rate_group else None
         with permitting(hosts=(server.host,), variables=("AGENT_*",)):
-            async with Web() as web:
+            async with web_for(agent, environ=environ) as web:
                 session = HttpSession(
                     agent,
                     setting=Setting(""),

@@ -44,6 +44,9 @@ FILES: dict[str, tuple[str | None, dict[str, str]]] = {
         {
             "agent: Shop over HTTP": "http.agent.yaml",
             "agent: Shop with JSON of its own": "json.agent.yaml",
+            "agent: Shop behind GET": "get.agent.yaml",
+            "agent: Shop with a form": "form.agent.yaml",
+            "agent: Shop behind mutual TLS": "mtls.agent.yaml",
             "agent: Shop that answers in pieces": "stream.agent.yaml",
             "agent: Shop that answers later": "jobs.agent.yaml",
             "agent: Shop with sessions": "session.agent.yaml",

@@ -191,7 +191,8 @@ class AddressForm(forms.Form):
             raise forms.ValidationError("Evalwell sends a JSON object in { }, not a list or text.")
         for problem in json_problems(pasted.body):
             raise forms.ValidationError(str(problem))
-        if pasted.body and not reply_places.messages(pasted.body):
+        has_fields = pasted.body or pasted.sent_as != "json"
+        if has_fields and not reply_places.messages(pasted.body):
             raise forms.ValidationError("This command sends no text that could be the message.")
         return pasted
 
@@ -214,6 +215,8 @@ class AddressForm(forms.Form):
     @property
     def is_chat(self) -> bool:
         """Whether the agent speaks the chat completions API."""
+        if self.curl_request.sent_as != "json" or self.curl_request.sent_method != "POST":
+            return False
         body, reply = self.curl_request.body, self.recorded_reply
         sends_messages = isinstance(body, dict) and isinstance(body.get("messages"), list)
         return (sends_messages or not body) and (reply.kind == "chat" if reply else sends_messages)
@@ -251,6 +254,7 @@ class AddressForm(forms.Form):
             "slug": self.agent.slug if self.agent else "test",
             "driver": "http",
             "url": self.curl_request.url,
+            "method": self.curl_request.sent_method,
             "headers": self.headers,
             "protocol": "openai-chat" if self.is_chat else "json",
             "stream": self._stream(),
@@ -352,7 +356,7 @@ class PlacesForm(forms.Form):
         body = pasted.curl_request.body
         asked = reply_places.messages(body) if body else []
         self.initial["message"] = _message_in(asked[0].value) if asked else ""
-        is_ours = not body or reply_places.request_for(body, asked[0].steps) is None
+        is_ours = not body or self._fill(asked[0].steps) is None
         self._offer("message_at", [] if is_ours or pasted.is_chat else map(_place_choice, asked))
         reply = pasted.recorded_reply.value if pasted.has_places and pasted.recorded_reply else None
         self._offer("text_at", map(_place_choice, reply_places.texts(reply)))
@@ -381,13 +385,24 @@ class PlacesForm(forms.Form):
 
     def to_mapping(self) -> dict[str, Any]:
         """Return request and reply as a file would define them."""
-        return {"request": self._request(), "response": self._response()}
+        request, sent_as = self._request(), self._pasted.curl_request.sent_as
+        if sent_as == "query":
+            return {"query": request or {}, "response": self._response()}
+        return {"request": request, "request_format": sent_as, "response": self._response()}
 
     def _request(self) -> dict[str, Any] | None:
         path = self.cleaned_data.get("message_at")
         if path is None:
             return None
-        return reply_places.request_for(self._pasted.curl_request.body, parse_path(path))
+        return self._fill(parse_path(path))
+
+    def _fill(self, message: Steps) -> dict[str, Any] | None:
+        """Return the request with variables; None if it is JSON with our own keys."""
+        pasted = self._pasted.curl_request
+        if pasted.sent_as == "json":
+            return reply_places.request_for(pasted.body, message)
+        files = dict.fromkeys(pasted.file_fields, "{{files}}")
+        return {**reply_places.fill_request(pasted.body, message), **files}
 
     def _response(self) -> dict[str, str] | None:
         path = self.cleaned_data.get("text_at")

@@ -20,11 +20,13 @@ from django.views.decorators.debug import sensitive_post_parameters
 from pydantic import ValidationError
 
 from evals_app.admin.agents.address_forms import AddressForm, PlacesForm
+from evals_app.admin.agents.curl import CurlRequest
 from evals_app.admin.agents.starting_cards import DRAFT, START
 from evals_app.admin.conversation.transcripts import TurnLine, turn_lines
 from evals_app.admin.kit.pages import form_data, page_context
 from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.agents.external.asking import ask_once, send_once
+from evals_app.engine.agents.external.sending import OutgoingRequest, encode_fields, with_query
 from evals_app.engine.basics.errors import AgentError, ConfigurationError
 from evals_app.engine.record.trial import Trial
 from evals_app.engine.specs.agent_spec import HttpAgent
@@ -144,12 +146,23 @@ def _send(page: WizardPage) -> None:
     form = page.form
     try:
         text = async_to_sync(send_once)(
-            form.curl_request.url, body=form.curl_request.body, headers=form.headers, keys=form.keys
+            form.curl_request.sent_method,
+            _request_of(form.curl_request),
+            headers=form.headers,
+            keys=form.keys,
         )
     except (AgentError, ConfigurationError) as error:
         page.problem = storable(str(error))
     else:
         page.form = form.with_reply(storable(_readable(text)))
+
+
+def _request_of(pasted: CurlRequest) -> OutgoingRequest:
+    if pasted.sent_as == "query":
+        return OutgoingRequest(with_query(pasted.url, pasted.body))
+    if pasted.body is None:
+        return OutgoingRequest(pasted.url)
+    return encode_fields(pasted.url, pasted.body, pasted.sent_as)
 
 
 def _readable(text: str) -> str:

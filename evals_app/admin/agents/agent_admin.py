@@ -43,6 +43,7 @@ from evals_app.admin.kit.model_choices import ModelInput
 from evals_app.admin.kit.pages import page_context
 from evals_app.admin.kit.permissions import requires
 from evals_app.admin.kit.spec_form import SpecForm, explain_errors, field_of
+from evals_app.admin.kit.value_lines import ValueLines
 from evals_app.admin.people.saved_views import WithViews
 from evals_app.admin.starting.run_suites import RUNNING_SUITES, run_suites_url
 from evals_app.engine.basics.template import statements, without_foreign
@@ -60,6 +61,7 @@ from evals_app.models import Agent, Suite
 from evals_app.models.authored.agents import AGENT
 from fixtures_app.editing.duplicating import Duplicating
 from fixtures_app.editing.editor import Editor, VersionedForm
+from fixtures_app.editing.inputs import CheckBox
 from fixtures_app.editing.json_field import JsonTextField
 from fixtures_app.editing.list_rows import ListRows
 from fixtures_app.editing.markup import TemplateContext
@@ -79,7 +81,9 @@ class AgentForm(SpecForm, VersionedForm):
     protocol = forms.ChoiceField(
         choices=list(_PROTOCOLS.items()), initial="json", widget=UnfoldAdminSelectWidget
     )
+    query = ValueLines(key_label="Parameter")
     request = JsonTextField(kind=dict, required=False, rows=8)
+    keeps_cookies = forms.BooleanField(required=False, widget=CheckBox)
     response_format = ReplyFormatField()
     command = TextLines(label=AGENT.labels["command"], placeholder="my-agent")
     tools = forms.MultipleChoiceField(required=False)
@@ -102,6 +106,11 @@ class AgentForm(SpecForm, VersionedForm):
             "driver": "",
             "protocol": "JSON: our own keys, or those of your agent. Chat completions: what many "
             "model servers speak.",
+            "method": "GET has no body: the message is then one of the query parameters.",
+            "query": "Added to the address, for example q with the value {{input}}. The variables are"
+            " those of the request below.",
+            "keeps_cookies": "Cookies that the agent sets are sent back to it for the rest of the"
+            " conversation.",
             "request": "The JSON that your agent expects, with {{input}} where the message goes. "
             "Also: {{history}}, {{messages}}, {{session_id}}, {{channel}}, "
             "{{context_params.NAME}}, {{case}}, {{trial}}, {{clock}}, {{files}}.",
@@ -258,14 +267,21 @@ class AgentAdmin(WithViews, Deleting, Duplicating, Editor):
         ),
         (
             "Over HTTP",
-            {"fields": ["url", "headers", "protocol", "stream_format"], "classes": ["only-http"]},
+            {
+                "fields": ["url", "headers", "protocol", "stream_format", "keeps_cookies"],
+                "classes": ["only-http"],
+            },
         ),
         (
-            "Its own JSON",
+            "Its own request and reply",
             {
-                "fields": ["request", *names_of("response"), "stream_text_events"],
+                "fields": [
+                    *("method", "query", "request", "request_format"),
+                    *names_of("response"),
+                    "stream_text_events",
+                ],
                 "classes": ["only-json"],
-                "description": "Leave these blank if your agent reads and writes our own keys."
+                "description": "Leave these as they are if your agent reads and writes our own keys."
                 " A place is a path into its reply, such as messages[-1].content, or into each"
                 " piece of it.",
             },
@@ -286,6 +302,15 @@ class AgentAdmin(WithViews, Deleting, Duplicating, Editor):
                 "classes": ["only-http", "collapse"],
                 "description": "For an agent that requires OAuth 2 (client credentials). The token"
                 " is sent with each message and never stored.",
+            },
+        ),
+        (
+            "Client certificate",
+            {
+                "fields": names_of("client_certificate"),
+                "classes": ["only-http", "collapse"],
+                "description": "For an agent that asks for a certificate (mutual TLS). Each variable"
+                " has the content of a PEM file, or its path. Nothing of it is stored here.",
             },
         ),
         (

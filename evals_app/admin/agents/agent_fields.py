@@ -66,7 +66,7 @@ def permitted_help() -> dict[str, str]:
     """Return help texts that list what the operator permits."""
     known = permits()
     return {
-        "url": "Receives each message by POST, with the earlier messages. "
+        "url": "Receives each message, with the earlier messages. "
         + _name_list("Permitted private hosts", known.hosts),
         "headers": "Sent with each message. Keys stay in the environment. "
         + _name_list("Permitted variables", known.variables),

@@ -101,7 +101,7 @@ def _is_variable(place: tuple[str, str]) -> bool:
     """Return whether a key of a part has a value from the environment."""
     part, key = place
     kind = PARTS[part].model_fields[key].annotation
-    return FromEnvironment in (get_args(kind) or (kind,))
+    return any(FromEnvironment in (branch, *get_args(branch)) for branch in (kind, *get_args(kind)))
 
 
 def stored_value(agent: Agent, key: str) -> Any:

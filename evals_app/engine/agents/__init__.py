@@ -6,9 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from evals_app.engine.agents.external.agent_queue import AgentQueue
 from evals_app.engine.agents.external.command import CommandSession
 from evals_app.engine.agents.external.connected import CallDesk, ConnectedSession
-from evals_app.engine.agents.external.http import HttpSession
+from evals_app.engine.agents.external.http import HttpSession, web_for
 from evals_app.engine.agents.external.python import PythonSession
-from evals_app.engine.agents.headers import secrets_of
 from evals_app.engine.agents.model import ModelSession
 from evals_app.engine.agents.scripted import ScriptedSession
 from evals_app.engine.agents.session import Session, Setting
@@ -16,7 +15,6 @@ from evals_app.engine.agents.tools.toolbox import open_toolbox
 from evals_app.engine.basics.errors import ConfigurationError
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.llm.call import Complete
-from evals_app.engine.network.web import Web
 from evals_app.engine.record.world import World
 from evals_app.engine.specs.agent_spec import (
     AgentSpec,
@@ -58,7 +56,7 @@ async def open_session(
     if isinstance(agent, RecordedAgent):
         raise ConfigurationError("These conversations were recorded: their agent cannot be asked.")
     if isinstance(agent, HttpAgent):
-        async with Web(secrets=secrets_of([agent.headers])) as web:
+        async with web_for(agent) as web:
             yield HttpSession(agent, setting=setting, web=web, queue=queue)
     elif isinstance(agent, PythonAgent):
         async with AsyncExitStack() as processes:

@@ -63,7 +63,12 @@ def forms_of(secrets: Iterable[str]) -> list[str]:
     ]
 
 
-def _value(variable: str, urls: Iterable[str], environ: Mapping[str, str]) -> str:
+def read_variable(variable: str, urls: Iterable[str], environ: Mapping[str, str]) -> str:
+    """Return the value of a variable for requests to these addresses.
+
+    Raises:
+        ConfigurationError: it is not set, or not permitted there any more.
+    """
     if not permits().variable(variable):
         raise ConfigurationError(f"Your administrator does not permit {variable} in headers.")
     for url in urls:
@@ -72,6 +77,11 @@ def _value(variable: str, urls: Iterable[str], environ: Mapping[str, str]) -> st
     value = environ.get(variable, "").strip()
     if not value:
         raise ConfigurationError(f"The environment variable {variable} is not set.")
+    return value
+
+
+def _value(variable: str, urls: Iterable[str], environ: Mapping[str, str]) -> str:
+    value = read_variable(variable, urls, environ)
     if not (value.isascii() and value.isprintable()):
         raise ConfigurationError(
             f"The environment variable {variable} must be a single line of plain ASCII text."

@@ -5,7 +5,8 @@ is slow to import.
 """
 
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -24,7 +25,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
 
     A host is looked up once, and again if it could not be reached; connections go to the very address
     that was checked. `permitted` are hosts in addition to those that the operator permits to
-    everyone. A `proxy` looks up names itself; addresses that are known here are still checked.
+    everyone. `contexts` have client certificates, by host and port. A `proxy` looks up names itself; addresses that are known here are still checked.
     Compressed replies are refused: a few bytes could fill the memory.
     """
 
@@ -34,6 +35,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
     permitted: Sequence[str] = ()
     proxy: str | None = None
     socket_options: Sequence[tuple[int, int, int]] = ()
+    contexts: Mapping[str, ssl.SSLContext] = field(default_factory=dict)
     _pools: dict[str, httpx2.AsyncHTTPTransport] = field(default_factory=dict)
     _addresses: dict[tuple[str, int], list[str]] = field(default_factory=dict)
 
@@ -45,7 +47,8 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             WebError: the answer is compressed, or, while it is read, too long.
             ConfigurationError: the address is not one that may be called.
         """
-        response = await self._send(request, _target(request.url))
+        with _tls_errors():
+            response = await self._send(request, _target(request.url))
         if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
             await response.aclose()
             raise WebError("It sent a compressed reply although we asked for an uncompressed one.")
@@ -86,7 +89,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         # Bare pools: they follow no redirects, keep no cookies and ignore proxies of the environment.
         if target.authority not in self._pools:
             self._pools[target.authority] = httpx2.AsyncHTTPTransport(
-                verify=trust(),
+                verify=self.contexts.get(target.authority) or trust(),
                 limits=self.limits,
                 proxy=self.proxy,
                 socket_options=self.socket_options,
@@ -125,14 +128,24 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
-        async for part in self.stream:
-            size += len(part)
-            if size > self.most_bytes:
-                raise WebError(f"It sent more than {self.most_bytes // 1000:,} kB.")
-            yield part
+        with _tls_errors():
+            async for part in self.stream:
+                size += len(part)
+                if size > self.most_bytes:
+                    raise WebError(f"It sent more than {self.most_bytes // 1000:,} kB.")
+                yield part
 
     async def aclose(self) -> None:
         await self.stream.aclose()
+
+
+@contextmanager
+def _tls_errors() -> Iterator[None]:
+    """Pass on as an error of the connection what a server says about TLS after the handshake."""
+    try:
+        yield
+    except ssl.SSLError as error:
+        raise httpx2.ReadError(str(error)) from None
 
 
 def _target(url: httpx2.URL) -> RequestTarget:
@@ -156,4 +169,9 @@ def _to_address(request: httpx2.Request, target: RequestTarget, address: str) ->
 @cache
 def trust() -> ssl.SSLContext:
     """Load the trusted certificates once: it blocks the event loop for 50 ms."""
+    return new_trust()
+
+
+def new_trust() -> ssl.SSLContext:
+    """Load the trusted certificates for connections that show a certificate of their own."""
     return httpx2.create_ssl_context()

@@ -18,6 +18,7 @@ from collections.abc import (
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode
 
@@ -26,6 +27,8 @@ from evals_app.engine.basics.permits import permits
 from evals_app.engine.network.addresses import RequestTarget, read_url, why_refused
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     import httpx2
 
     from evals_app.engine.network.checked_transport import CheckedTransport
@@ -47,6 +50,11 @@ _EXCERPT_CHARS = 300
 _HIDDEN = "***"
 # A carriage return at the end may be the first half of a line's end.
 _LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
+
+# What TLS calls a certificate that the other side refuses.
+_CERTIFICATE_ALERT = re.compile(
+    r"ALERT_(UNKNOWN_CA|(?:BAD|UNSUPPORTED)_CERTIFICATE|CERTIFICATE_(?:REVOKED|EXPIRED|UNKNOWN))"
+)
 
 # Returns the addresses of a host and port.
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -155,10 +163,12 @@ class Web:
 
     `secrets` are removed from everything that servers send. `permitted` are hosts that may be called
     in addition to those that the operator permits to everyone. A `proxy` is only for addresses that
-    the operator has chosen.
+    the operator has chosen. `contexts` have client certificates, by host and port. If it
+    `keeps_cookies`, servers get back those that they have set.
     """
 
     _transport: "CheckedTransport"
+    _cookies: "httpx2.Cookies | None" = None
 
     def __init__(
         self,
@@ -167,11 +177,15 @@ class Web:
         permitted: Sequence[str] = (),
         resolve: Resolve = look_up,
         proxy: str | None = None,
+        contexts: Mapping[str, "SSLContext"] = MappingProxyType({}),
+        keeps_cookies: bool = False,
     ) -> None:
         self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
         self._permitted = permitted
         self._resolve = resolve
         self._proxy = proxy
+        self._contexts = contexts
+        self._keeps_cookies = keeps_cookies
 
     async def __aenter__(self) -> Self:
         # Before any time is measured, or it would count for the first conversation.
@@ -186,7 +200,10 @@ class Web:
             most_bytes=0,  # each request sets its own limit
             permitted=self._permitted,
             proxy=self._proxy,
+            contexts=self._contexts,
         )
+        if self._keeps_cookies:
+            self._cookies = httpx2.Cookies()
         return self
 
     async def __aexit__(self, *_error: object) -> None:
@@ -279,20 +296,33 @@ class Web:
             content=content,
             extensions={"most_bytes": most_bytes},
         )
+        self._add_cookies(request)
         try:
             response = await self._transport.handle_async_request(request)
             async with aclosing(response):
+                if self._cookies is not None:
+                    response.request = request
+                    self._cookies.extract_cookies(response)
                 if response.has_redirect_location:
                     # Hidden before it is cut: half a secret would not be recognised.
                     where = self.hide(response.headers.get("location", ""))[:_EXCERPT_CHARS]
                     raise WebError(f"It redirects to {where}. Redirects are not followed.")
                 yield response
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as exc:
-            why = str(exc).rstrip(".") or "it did not accept the connection"
+            why = _in_words(str(exc)) or "it did not accept the connection"
             raise WebError(f"{target.authority} could not be reached: {why}.") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
-            why = str(exc).rstrip(".") or f"the connection was lost ({type(exc).__name__})"
+            why = _in_words(str(exc)) or f"the connection was lost ({type(exc).__name__})"
             raise WebError(f"The connection to {target.authority} broke: {why}.") from None
+
+    def _add_cookies(self, request: "httpx2.Request") -> None:
+        """Add the cookies for this address to those that a header has."""
+        if self._cookies is None:
+            return
+        written = request.headers.pop("cookie", "")
+        self._cookies.set_cookie_header(request)
+        if both := "; ".join(filter(None, (written, request.headers.get("cookie")))):
+            request.headers["cookie"] = both
 
     def add_secrets(self, secrets: Sequence[str]) -> None:
         """Remove these, too, from everything that servers send from now on."""
@@ -303,11 +333,33 @@ class Web:
         return without_secrets(text, self._secrets)
 
 
+def multipart(
+    parts: Sequence[tuple[str, tuple[str | None, bytes, str | None]]],
+) -> tuple[bytes, str]:
+    """Return a form with files as a body and its media type; a part is a file if it has a name."""
+    import httpx2  # noqa: PLC0415 - only processes that call a server pay for it
+
+    request = httpx2.Request("POST", "http://form/", files=[*parts])
+    return request.read(), request.headers.get("content-type", "multipart/form-data")
+
+
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
     """Hide secrets in a text; where one contains another, the longer one comes first."""
     for secret in secrets:
         text = text.replace(secret, _HIDDEN)
     return text
+
+
+def _in_words(problem: str) -> str:
+    """Return why there is no connection; what a server says about certificates, in plain words."""
+    if "CERTIFICATE_REQUIRED" in problem:
+        return (
+            "it asks for a client certificate. Fill in “Client certificate” on the page of the agent,"
+            " or client_certificate in its file"
+        )
+    if (alert := _CERTIFICATE_ALERT.search(problem)) is not None:
+        return f"it does not accept our client certificate ({alert[1].lower().replace('_', ' ')})"
+    return problem.rstrip(".")
 
 
 def _json(body: object) -> bytes:

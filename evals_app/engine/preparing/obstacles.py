@@ -7,7 +7,9 @@ from importlib.util import find_spec
 
 from pydantic import ValidationError
 
+from evals_app.engine.agents.external.client_certificates import certificate_context
 from evals_app.engine.agents.tools.mcp_tools import MISSING as MISSING_MCP
+from evals_app.engine.basics.errors import ConfigurationError
 from evals_app.engine.llm.judge_plugins import PLUGIN
 from evals_app.engine.llm.keys import no_judge, unknown_address, why_unreachable
 from evals_app.engine.llm.pricing import Prices, usd_text
@@ -15,6 +17,7 @@ from evals_app.engine.network.provider_kinds import KINDS, ApiKind
 from evals_app.engine.preparing.needs import Needs
 from evals_app.engine.specs.agent_spec import AgentSpec, HttpAgent, ModelAgent, ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec, read_model
+from evals_app.engine.specs.sending_spec import CertificateSpec
 from evals_app.engine.specs.tool_spec import HeaderValue, HttpTool, McpTools, header_variables
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec
 from fixtures_app.ground.spec_errors import messages_of
@@ -72,6 +75,8 @@ class Obstacles:
         asked: list[tuple[str, str, Mapping[str, HeaderValue]]] = []
         if isinstance(agent, HttpAgent):
             asked.append((f"Agent {agent.slug}", agent.url, agent.headers))
+        if isinstance(agent, HttpAgent) and agent.client_certificate:
+            self._certificate_fits(agent, agent.client_certificate)
         if isinstance(agent, HttpAgent) and agent.oauth:
             secret = {"client_secret": agent.oauth.client_secret}
             asked.append((f"The token of agent {agent.slug}", agent.oauth.token_url, secret))
@@ -82,6 +87,12 @@ class Obstacles:
                 self.say(f"Agent {agent.slug} uses tools of {tool.mcp}. {MISSING_MCP}")
         for who, url, headers in asked:
             self._can_be_asked(who, url, headers)
+
+    def _certificate_fits(self, agent: HttpAgent, spec: CertificateSpec) -> None:
+        try:
+            certificate_context(spec, urls=agent.called_urls, environ=self.environ)
+        except ConfigurationError as error:
+            self.say(f"Agent {agent.slug} cannot show its client certificate: {error}")
 
     def _can_be_asked(self, who: str, url: str, headers: Mapping[str, HeaderValue]) -> None:
         for variable in header_variables(headers):

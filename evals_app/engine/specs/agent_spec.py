@@ -1,7 +1,7 @@
 """What a person writes about agents: what is tested, and how it is made to answer."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -34,10 +34,18 @@ from evals_app.engine.specs.base_spec import (
     Spec,
     Template,
     fields_of,
+    is_unset,
 )
 from evals_app.engine.specs.inventory import Abilities
 from evals_app.engine.specs.model_settings import AgentSettings, setting_problems
 from evals_app.engine.specs.outside_spec import OAuthSpec, PaceSpec, PollSpec, RateGroup
+from evals_app.engine.specs.sending_spec import (
+    CertificateSpec,
+    Method,
+    Query,
+    RequestFormat,
+    sending_problems,
+)
 from evals_app.engine.specs.tool_spec import (
     AnyTool,
     CalledUrl,
@@ -49,6 +57,7 @@ from evals_app.engine.specs.tool_spec import (
 )
 from evals_app.engine.specs.wire_spec import (
     AGENT_SESSION,
+    SESSION,
     Places,
     RequestBody,
     StreamSpec,
@@ -354,14 +363,13 @@ class HttpAgent(OutsideAgent):
     needed = ("url", "an address, for example https://agent.example.org/chat")
     protocols = {
         **dict.fromkeys(("remote_model", "system_prompt"), "openai-chat"),
-        **dict.fromkeys(("request", "response", "poll"), "json"),
+        **dict.fromkeys(("method", "query", "request", "request_format"), "json"),
+        **dict.fromkeys(("response", "poll"), "json"),
     }
 
     driver: Literal["http"]
     system_prompt: SystemPrompt = ""
-    url: CalledUrl = Field(
-        title="Address", description="For driver http: messages are posted to it."
-    )
+    url: CalledUrl = Field(title="Address", description="For driver http: messages are sent to it.")
     headers: Headers = Field(
         default_factory=dict,
         title="Headers",
@@ -373,12 +381,41 @@ class HttpAgent(OutsideAgent):
         description="For driver http. json: our own keys with the message, the earlier messages,"
         " channel and parameters, or those of request and response. openai-chat: chat completions, as many model servers have.",
     )
+    method: Method = Field(
+        default="POST",
+        title="Method",
+        description="For protocol json: the HTTP method. GET has no body, so the message goes into"
+        " query.",
+        json_schema_extra={"words": {name: name for name in get_args(Method)}},
+        exclude_if=lambda method: method == "POST",
+    )
+    query: Query = Field(
+        default_factory=dict,
+        title="Query parameters",
+        description="For protocol json: added to the address, with the variables of request. By"
+        " default, none.",
+        exclude_if=is_unset,
+    )
     request: RequestBody | None = Field(
         default=None,
         title="Request",
         description="For protocol json: the JSON that your agent expects, with {{input}} where the"
         " message goes. By default, our own keys. Also: {{history}}, {{messages}}, {{session_id}},"
         " {{channel}}, {{context_params.NAME}}, {{case}}, {{trial}}, {{clock}} and {{files}}.",
+    )
+    request_format: RequestFormat = Field(
+        default="json",
+        title="Request is sent as",
+        description="For protocol json: form sends the keys of request as the fields of a form, and"
+        " multipart also the files of the turn, with {{files}} as a field.",
+        json_schema_extra={
+            "words": {
+                "json": "JSON",
+                "form": "A form (URL-encoded)",
+                "multipart": "A form with files (multipart)",
+            }
+        },
+        exclude_if=lambda form: form == "json",
     )
     response: Places | None = Field(
         default=None,
@@ -402,6 +439,20 @@ class HttpAgent(OutsideAgent):
         title="Access token",
         description="For driver http: where it gets an access token (OAuth 2 client credentials). By"
         " default, none.",
+    )
+    client_certificate: CertificateSpec | None = Field(
+        default=None,
+        title="Client certificate",
+        description="For driver http: what Evalwell shows to an agent that asks for a certificate"
+        " (mutual TLS). By default, none.",
+        exclude_if=is_unset,
+    )
+    keeps_cookies: bool = Field(
+        default=False,
+        title="Keep cookies",
+        description="For driver http: cookies that the agent sets are sent back to it for the rest of"
+        " the conversation. By default, they are ignored.",
+        exclude_if=is_unset,
     )
     pace: PaceSpec | None = Field(
         default=None,
@@ -440,8 +491,21 @@ class HttpAgent(OutsideAgent):
         if self.stream is not None and self.protocol == "openai-chat":
             yield from _not_of_chats(self.stream)
         yield from self._half_sessions()
+        yield from sending_problems(self.method, self.query, self.request, self.request_format)
+        yield from self._certificate_problems(info)
         for url in self.called_urls:
             yield from misplaced_variables(self.headers, url, info, at=("headers",))
+
+    def _certificate_problems(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:
+        """Yield errors for a certificate that these addresses are not shown."""
+        if self.client_certificate is None:
+            return
+        if not self.url.startswith("https://"):
+            message = "A client certificate is shown only over https://. Change the address."
+            yield error_at("no_tls", message, ("client_certificate",), None)
+        variables = self.client_certificate.variables
+        for url in self.called_urls:
+            yield from misplaced_variables(variables, url, info, at=("client_certificate",))
 
     def _half_sessions(self) -> Iterator[InitErrorDetails]:
         """Yield errors for a session of the agent that is sent and not read, or the other way round."""
@@ -450,8 +514,7 @@ class HttpAgent(OutsideAgent):
             for name, value in self.headers.items()
             if isinstance(value, str) and AGENT_SESSION in value
         ]
-        if "agent_session_id" in sent_keys(self.request):
-            sent.append(("request",))
+        sent += [(key,) for key in ("query", "request") if SESSION in sent_keys(getattr(self, key))]
         place = None if self.response is None else self.response.session_id
         if sent and place is None:
             message = (

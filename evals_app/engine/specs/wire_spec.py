@@ -17,12 +17,13 @@ from fixtures_app.ground.spec_errors import error_at
 from fixtures_app.ground.strict_json import JsonObject
 from fixtures_app.ground.words import near
 
+SESSION = "agent_session_id"
 AGENT_SESSION = "{{agent_session_id}}"  # what the agent calls the conversation, read from its reply
 MESSAGES = "messages"  # the earlier messages and this one, as chat APIs take them
-_THIS_MESSAGE = ("input", MESSAGES)
+THIS_MESSAGE = ("input", MESSAGES)
 SENT = (
     *("input", "history", MESSAGES, "session_id", "channel", "context_params"),
-    *("case", "trial", "clock", "files", "agent_session_id"),
+    *("case", "trial", "clock", "files", SESSION),
 )
 
 
@@ -37,7 +38,8 @@ def sent_keys(body: object) -> Iterator[str]:
             yield str((parse_path(name) or ("",))[0])
 
 
-def _body_problem(body: JsonObject) -> str | None:
+def variables_problem(body: JsonObject) -> str | None:
+    """Explain which variable of a request cannot be filled in; None if each can."""
     if is_too_deep(body):
         return f"This is {TOO_DEEP}."
     try:
@@ -51,10 +53,6 @@ def _body_problem(body: JsonObject) -> str | None:
                 f"Unknown variable {{{{{key}}}}}.{near(key, SENT)} Known: {known}."
                 " To write literal braces, use \\{{."
             )
-    if not set(keys) & set(_THIS_MESSAGE):
-        return (
-            'The request has no message. Write {{input}} where it goes: {"question": "{{input}}"}.'
-        )
     return None
 
 
@@ -66,7 +64,7 @@ def _path_problem(path: str) -> str | None:
     return None
 
 
-RequestBody = Annotated[dict[str, object], refuse_if(_body_problem)]
+RequestBody = Annotated[dict[str, object], refuse_if(variables_problem)]
 Place = Annotated[str, Field(min_length=1), refuse_if(_path_problem)]
 
 

@@ -13,6 +13,7 @@ from evals_app.engine.specs.agent_spec import DRIVERS, AgentSpec, ScriptedRule
 from evals_app.engine.specs.base_spec import ModelSpec, PriceSpec, ProviderSpec
 from evals_app.engine.specs.model_settings import AgentSettings
 from evals_app.engine.specs.outside_spec import OAuthSpec, PaceSpec, PollSpec
+from evals_app.engine.specs.sending_spec import CertificateSpec
 from evals_app.engine.specs.tool_spec import (
     CannedRule,
     CannedTool,
@@ -74,7 +75,7 @@ _FILES: tuple[tuple[str, str, tuple[type[BaseModel], ...]], ...] = (
         "Agents",
         (
             *(AgentSpec, ModelSpec, AgentSettings, ScriptedRule),
-            *(Places, StreamSpec, PollSpec, OAuthSpec, PaceSpec),
+            *(Places, StreamSpec, PollSpec, OAuthSpec, CertificateSpec, PaceSpec),
             *(CannedTool, CannedRule, HttpTool, McpTools, FromEnvironment),
         ),
     ),
@@ -93,6 +94,7 @@ _TITLES: dict[type[BaseModel], str] = {
     StreamSpec: "The stream of an agent over HTTP",
     PollSpec: "The job of an agent over HTTP",
     OAuthSpec: "The access token of an agent over HTTP",
+    CertificateSpec: "The client certificate for an agent over HTTP",
     PaceSpec: "The pace of an agent over HTTP",
     CannedTool: "A tool with canned answers",
     CannedRule: "An answer of such a tool",

@@ -71,6 +71,56 @@ def add_agent(client: Client, request: str, reply: str = "", **choices: str) -> 
     return Agent.objects.get()
 
 
+@pytest.mark.parametrize(
+    ("command", "keys"),
+    [
+        pytest.param(
+            "curl '{url}?q=Where+is+it&session=a1&v=2'",
+            {
+                "method": "GET",
+                "query": {"q": "{{input}}", "session": "{{session_id}}", "v": "2"},
+            },
+            id="get",
+        ),
+        pytest.param(
+            "curl -X PUT {url} -d 'input=Where+is+it' -d v=2",
+            {
+                "method": "PUT",
+                "request": {"input": "{{input}}", "v": "2"},
+                "request_format": "form",
+            },
+            id="form",
+        ),
+        pytest.param(
+            "curl {url} -F 'question=Where is it' -F doc=@a.pdf",
+            {
+                "request": {"question": "{{input}}", "doc": "{{files}}"},
+                "request_format": "multipart",
+            },
+            id="form with a file",
+        ),
+    ],
+)
+def test_other_requests_are_tried_and_become_agents(
+    admin_client: Client, command: str, keys: dict[str, Any]
+) -> None:
+    with (
+        WebServer(lambda asked: Sent.text(f"{asked.path} {asked.raw!r}")) as server,
+        permitting(hosts=(server.host,)),
+    ):
+        text = command.format(url=server.url)
+        sent = press(admin_client, paste(admin_client, text), "send")
+        assert "Where" in page_form(sent)["reply"][0]
+        tried = press(admin_client, sent, "test", message="Hello")
+        assert "Hello" in tried.content.decode()
+        agent = add_agent(admin_client, text, "It is here.")
+
+    assert server.asked[0].method == server.asked[1].method == keys.get("method", "POST")
+    assert b"Hello" in server.asked[1].raw + server.asked[1].path.encode()
+    assert {key: agent.connection[key] for key in keys} == keys
+    assert agent.connection["url"] == server.url
+
+
 @pytest.fixture
 def server() -> Iterator[WebServer]:
     def answer(asked: Asked) -> Sent:
@@ -236,7 +286,8 @@ def test_keys_become_variables_and_are_kept_nowhere(
 @pytest.mark.parametrize(
     ("request_text", "reply", "word"),
     [
-        pytest.param("curl -X GET " + URL, "", "GET", id="method"),
+        pytest.param("curl -X DELETE " + URL, "", "GET", id="method"),
+        pytest.param("curl -X GET " + URL, "", "message", id="nothing is asked"),
         pytest.param("http://127.0.0.1/chat", "", "EVALS_PRIVATE_HOSTS", id="this machine"),
         pytest.param(f"{SEND} '[1]'", "", "object", id="a list"),
         pytest.param(f"{SEND} '{{\"n\": 1}}'", "", "message", id="no message"),

@@ -73,6 +73,18 @@ LATER: dict[str, Any] = {
     },
     "pace": {"max_concurrency": 3, "requests_per_minute": 60},
 }
+SENT: dict[str, Any] = HTTP | {
+    "method": "PUT",
+    "query": {"q": "{{input}}", "n": 1, "list": ["a", "b"]},
+    "request": {"question": "{{input}}", "upload": "{{files}}"},
+    "request_format": "multipart",
+    "client_certificate": {
+        "certificate": {"env": "AGENT_CERT"},
+        "key": {"env": "AGENT_CERT_KEY"},
+        "password": {"env": "AGENT_CERT_PASSWORD"},
+    },
+    "keeps_cookies": True,
+}
 COMMAND: dict[str, Any] = {
     "agent": "Program",
     "slug": "program",
@@ -122,8 +134,8 @@ def page_of(client: Client, agent: Agent) -> PageForm:
 
 @pytest.mark.parametrize(
     "spec",
-    [MODEL, SCRIPTED, HTTP, OWN_JSON, LATER, COMMAND, OWN_TOOLS],
-    ids=["model", "scripted", "http", "own JSON", "later", "command", "own tools"],
+    [MODEL, SCRIPTED, HTTP, OWN_JSON, SENT, LATER, COMMAND, OWN_TOOLS],
+    ids=["model", "scripted", "http", "own JSON", "sent", "later", "command", "own tools"],
 )
 def test_saving_an_agent_as_it_is_changes_nothing(
     admin_client: Client, spec: dict[str, Any]
@@ -213,6 +225,27 @@ def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Clie
                 "stream": {"format": "sse", "text_events": ["token", "answer"]},
             },
             id="own JSON",
+        ),
+        pytest.param(
+            {
+                "driver": "http",
+                "url": "https://agent.example/search",
+                "method": "GET",
+                "query-key": ["q"],
+                "query-kind": ["text"],
+                "query-value": ["{{input}}"],
+                "keeps_cookies": "on",
+                "client_certificate_certificate": "AGENT_CERT",
+            },
+            {
+                "driver": "http",
+                "url": "https://agent.example/search",
+                "method": "GET",
+                "query": {"q": "{{input}}"},
+                "keeps_cookies": True,
+                "client_certificate": {"certificate": {"env": "AGENT_CERT"}},
+            },
+            id="by GET, with cookies and a certificate",
         ),
         pytest.param(
             {

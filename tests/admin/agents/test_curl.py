@@ -31,6 +31,31 @@ URL = "https://agent.example/chat"
             CurlRequest(URL, "", {"X-A": "b"}, {"q": "it's ü 😀\n"}),
             id="copied from a browser",
         ),
+        pytest.param(
+            f"curl '{URL}?v=1' -X PUT -d '{{\"q\": 1}}'",
+            CurlRequest(f"{URL}?v=1", "PUT", {}, {"q": 1}),
+            id="another method",
+        ),
+        pytest.param(
+            f"curl '{URL}?q=Hello+you&n=1'",
+            CurlRequest(URL, "GET", {}, {"q": "Hello you", "n": "1"}, "query"),
+            id="address with a query",
+        ),
+        pytest.param(
+            f"curl -G '{URL}?n=1' --data-urlencode 'q=a & b' -d x=y",
+            CurlRequest(URL, "GET", {}, {"n": "1", "q": "a & b", "x": "y"}, "query"),
+            id="query from data",
+        ),
+        pytest.param(
+            f"curl {URL} -d 'a=b&a=c' -d q=Hi",
+            CurlRequest(URL, "", {}, {"a": ["b", "c"], "q": "Hi"}, "form"),
+            id="form",
+        ),
+        pytest.param(
+            f"curl {URL} -F q=Hi --form doc=@a.pdf",
+            CurlRequest(URL, "", {}, {"q": "Hi"}, "multipart", ("doc",)),
+            id="form with a file",
+        ),
     ],
 )
 def test_a_command_is_read(text: str, pasted: CurlRequest) -> None:
@@ -43,10 +68,10 @@ def test_a_command_is_read(text: str, pasted: CurlRequest) -> None:
         pytest.param("call my agent", "curl", id="prose"),
         pytest.param(f"curl {URL} -d '{{", "quotation", id="cut off"),
         pytest.param("curl -s", "address", id="no address"),
-        pytest.param(f"curl -X PUT {URL}", "PUT", id="method"),
-        pytest.param(f"curl -G {URL}", "GET", id="query"),
-        pytest.param(f"curl {URL} -F a=b", "form", id="form"),
-        pytest.param(f"curl {URL} -d a=b", "JSON", id="no JSON"),
+        pytest.param(f"curl -X DELETE {URL}", "DELETE", id="method"),
+        pytest.param(f"curl -T a.pdf {URL}", "upload", id="upload"),
+        pytest.param(f"curl {URL} -d '{{a: b}}'", "JSON", id="no JSON"),
+        pytest.param(f"curl {URL} -d hello", "form", id="neither"),
         pytest.param(f"curl {URL} -d @body.json", "body.json", id="file"),
     ],
 )

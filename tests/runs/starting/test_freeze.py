@@ -102,6 +102,17 @@ def test_a_setting_that_no_model_of_its_provider_accepts_is_refused() -> None:
     assert judges_seed.startswith("Suite greetings sets seed for anthropic/claude-opus-5-5")
 
 
+def test_a_client_certificate_that_cannot_be_used_is_refused() -> None:
+    certificate = {"certificate": {"env": "AGENT_CERT"}}
+    url = "https://a.example/"
+    agent = make_agent("bank", driver="http", rules=[], url=url, client_certificate=certificate)
+
+    with permitting(variables=("AGENT_CERT",)):
+        (problem,) = why_not(make_suite(agent=agent), environ={"AGENT_CERT": "/nowhere"})
+
+    assert problem.startswith("Agent bank cannot show its client certificate: AGENT_CERT has")
+
+
 def test_a_ceiling_asks_for_the_price_of_every_model_that_is_paid_for() -> None:
     make_price("claude-opus-5-5", days=1)
     suite = model_suite(judge_model="anthropic/claude-opus-5-5")

@@ -8,8 +8,9 @@ import secrets
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from evals_app.engine.agents.external.http import HttpSession
+from evals_app.engine.agents.external.http import HttpSession, web_for
 from evals_app.engine.agents.external.outside import Outside
+from evals_app.engine.agents.external.sending import OutgoingRequest
 from evals_app.engine.agents.headers import forms_of
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.basics.errors import AgentError, ReplyMismatchError
@@ -17,6 +18,7 @@ from evals_app.engine.basics.template import plain
 from evals_app.engine.network.web import Web, WebError
 from evals_app.engine.record.trial import TurnRecord
 from evals_app.engine.specs.agent_spec import HttpAgent
+from evals_app.engine.specs.sending_spec import Method
 
 TIMEOUT_S = 30.0
 MAX_BYTES = 100_000  # of a reply in which a person chooses places
@@ -27,28 +29,35 @@ def _setting(system_prompt: str = "") -> Setting:
     return Setting(plain(system_prompt), session_id=secrets.token_hex(16), case="Test")
 
 
-def _web(keys: Mapping[str, str]) -> Web:
+def _secret_forms(keys: Mapping[str, str]) -> list[str]:
     # A server may repeat a key with or without its scheme.
     texts = [text for value in keys.values() for text in (value, value.rpartition(" ")[2])]
-    return Web(secrets=forms_of(filter(None, texts)))
+    return forms_of(filter(None, texts))
 
 
 async def send_once(
-    url: str, *, body: object, headers: Mapping[str, str], keys: Mapping[str, str]
+    method: Method, request: OutgoingRequest, *, headers: Mapping[str, str], keys: Mapping[str, str]
 ) -> str:
-    """Return a server's answer to a body, or to the usual request if there is none.
+    """Return a server's answer to a request; without a body, POST sends the usual one.
 
     Raises:
         AgentError: it does not answer, or with an error.
         ConfigurationError: the address may not be called.
     """
-    if body is None:
+    body = request.body
+    if body is None and request.content is None and method != "GET":
         body = Outside(_setting()).request(Exchange(1, "Hello", TIMEOUT_S))
-    sent = {**headers, **keys}
-    async with _web(keys) as web:
+    async with Web(secrets=_secret_forms(keys)) as web:
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                answer = await web.ask("POST", url, headers=sent, body=body, most_bytes=MAX_BYTES)
+                answer = await web.ask(
+                    method,
+                    request.url,
+                    headers={**headers, **keys, **request.headers},
+                    body=body,
+                    content=request.content,
+                    most_bytes=MAX_BYTES,
+                )
         except WebError as error:
             raise AgentError(f"The agent did not answer. {error}") from None
         except TimeoutError:
@@ -71,7 +80,7 @@ async def ask_once(agent: HttpAgent, message: str, *, keys: Mapping[str, str]) -
     """
     exchange = Exchange(1, message, TIMEOUT_S)
     error = None
-    async with _web(keys) as web:
+    async with web_for(agent, secrets=_secret_forms(keys)) as web:
         session = HttpSession(agent, setting=_setting(agent.system_prompt), web=web, headers=keys)
         try:
             async with asyncio.timeout(TIMEOUT_S) as timer:

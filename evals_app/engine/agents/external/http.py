@@ -1,6 +1,6 @@
 """The http driver: an agent somewhere on the network, asked turn by turn.
 
-`protocol: json` posts `Outside.request` and reads what `reply` describes, or JSON of the agent's own
+`protocol: json` sends `Outside.request` and reads what `reply` describes, or JSON of the agent's own
 (`wire`), as a whole or in pieces (`streams`). `openai-chat` calls any endpoint for chat completions: of such an agent only the text and
 the token counts are known, and the tools that it asks for are recorded without being called.
 """
@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, nullcontext, suppress
 from http import HTTPStatus
 from types import MappingProxyType
@@ -18,9 +18,11 @@ from typing import Any
 from evals_app.engine.agents.external.access_tokens import AccessToken
 from evals_app.engine.agents.external.agent_queue import AgentQueue
 from evals_app.engine.agents.external.chat import chat_reply
+from evals_app.engine.agents.external.client_certificates import certificate_context
 from evals_app.engine.agents.external.outside import Outside
 from evals_app.engine.agents.external.polling import AgentJob
 from evals_app.engine.agents.external.reply import AgentReply, parse_reply
+from evals_app.engine.agents.external.sending import OutgoingRequest, encode_fields, with_query
 from evals_app.engine.agents.external.streams import (
     MAX_STREAM_BYTES,
     events_in,
@@ -28,15 +30,18 @@ from evals_app.engine.agents.external.streams import (
     pieces_for,
 )
 from evals_app.engine.agents.external.wire import filled_request, read_at_places
-from evals_app.engine.agents.headers import header_text, sent_headers
+from evals_app.engine.agents.headers import header_text, secrets_of, sent_headers
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.basics.errors import AgentError, ReplyMismatchError
 from evals_app.engine.llm.apis.retry import retry_after_s
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
+from evals_app.engine.network.addresses import read_url
 from evals_app.engine.network.web import ArrivingAnswer, Web, WebAnswer, WebError
 from evals_app.engine.record.trial import Attempt
 from evals_app.engine.specs.agent_spec import HttpAgent
-from evals_app.engine.specs.wire_spec import AGENT_SESSION, StreamSpec, sent_keys
+from evals_app.engine.specs.sending_spec import FILES
+from evals_app.engine.specs.tool_spec import without_variables
+from evals_app.engine.specs.wire_spec import AGENT_SESSION, SESSION, StreamSpec, sent_keys
 
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 _BUSY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
@@ -44,7 +49,7 @@ _MAX_RETRIES = 5
 
 
 class HttpSession:
-    """Post each message with the conversation so far; the endpoint need not remember anything."""
+    """Send each message with the conversation so far; the endpoint need not remember anything."""
 
     def __init__(
         self,
@@ -79,13 +84,15 @@ class HttpSession:
 
     async def _ask(self, exchange: Exchange) -> AgentReply:
         """Send the message until the agent takes it, as long as the turn lasts."""
-        body = self._body(exchange)
+        request = self._request(exchange)
         retries, is_token_new = 0, False
         while True:
             token = await self._token_value(exchange)
             place = self._queue.place(exchange) if self._queue else nullcontext()
             async with place:
-                answered = await self._ask_once(exchange, body, self._sent_headers(exchange, token))
+                answered = await self._ask_once(
+                    exchange, request, self._sent_headers(exchange, token)
+                )
             if isinstance(answered, AgentReply):
                 return answered
             if answered.status == HTTPStatus.UNAUTHORIZED and self._token and not is_token_new:
@@ -96,14 +103,15 @@ class HttpSession:
                 retries += 1
 
     async def _ask_once(
-        self, exchange: Exchange, body: object, headers: Mapping[str, str]
+        self, exchange: Exchange, request: OutgoingRequest, headers: Mapping[str, str]
     ) -> AgentReply | WebAnswer:
         """Send the message once; return the reply, or an answer that says why there is none."""
         sending = self._web.sending(
-            "POST",
-            self._agent.url,
-            headers={**headers, **_accept_header(self._agent.stream)},
-            body=body,
+            self._agent.method,
+            request.url,
+            headers={**headers, **_accept_header(self._agent.stream), **request.headers},
+            body=request.body,
+            content=request.content,
             most_bytes=MAX_STREAM_BYTES if self._agent.stream else MAX_REPLY_BYTES,
         )
         sent_at = exchange.clock()
@@ -190,17 +198,30 @@ class HttpSession:
             return read_at_places(answer.text, places)
         return _json_reply(answer)
 
-    def _body(self, exchange: Exchange) -> object:
-        if self._agent.protocol == "openai-chat":
-            return self._chat(self._outside.request(exchange))
-        body = self._agent.request
-        if body is None:
-            return self._outside.request(exchange, takes_files=True)
-        takes_files = "files" in sent_keys(body)
-        request = self._outside.request(exchange, takes_files=takes_files)
-        request["agent_session_id"] = self._agent_session
-        filled, warnings = filled_request(body, request)
-        exchange.notes.extend(warnings)
+    def _request(self, exchange: Exchange) -> OutgoingRequest:
+        agent = self._agent
+        if agent.protocol == "openai-chat":
+            return OutgoingRequest(agent.url, self._chat(self._outside.request(exchange)))
+        is_usual = agent.request is None and agent.method != "GET"
+        known = self._outside.request(
+            exchange,
+            takes_files=is_usual or FILES in sent_keys(agent.request),
+            are_whole=agent.request_format == "multipart",
+        )
+        values = {**known, SESSION: self._agent_session}
+        url = with_query(agent.url, self._fill(agent.query, values, exchange))
+        if is_usual:
+            return OutgoingRequest(url, known)
+        if agent.request is None:
+            return OutgoingRequest(url)
+        fields = self._fill(agent.request, values, exchange)
+        return encode_fields(url, fields, agent.request_format)
+
+    def _fill(
+        self, fields: Mapping[str, object], values: Mapping[str, object], exchange: Exchange
+    ) -> dict[str, object]:
+        filled, warnings = filled_request(fields, values)
+        exchange.notes.extend(warning for warning in warnings if warning not in exchange.notes)
         return filled
 
     def _chat(self, request: Mapping[str, Any]) -> dict[str, object]:
@@ -209,6 +230,27 @@ class HttpSession:
             messages.insert(0, {"role": "system", "content": self._setting.system_prompt})
         model = {"model": self._agent.remote_model} if self._agent.remote_model else {}
         return {**model, "messages": messages, **(_STREAMED if self._agent.stream else {})}
+
+
+def web_for(
+    agent: HttpAgent, *, secrets: Sequence[str] = (), environ: Mapping[str, str] = os.environ
+) -> Web:
+    """Return the connections of one conversation with an agent.
+
+    Raises:
+        ConfigurationError: its client certificate cannot be used.
+    """
+    contexts = {}
+    if (spec := agent.client_certificate) is not None:
+        context = certificate_context(spec, urls=agent.called_urls, environ=environ)
+        contexts = {
+            read_url(without_variables(url)).authority: context for url in agent.called_urls
+        }
+    return Web(
+        secrets=[*secrets, *secrets_of([agent.headers], environ=environ)],
+        contexts=contexts,
+        keeps_cookies=agent.keeps_cookies,
+    )
 
 
 def _accept_header(stream: StreamSpec | None) -> dict[str, str]:

@@ -22,8 +22,13 @@ class Outside:
             {"role": message.role, "content": message.text} for message in setting.history
         ]
 
-    def request(self, exchange: Exchange, *, takes_files: bool = False) -> dict[str, Any]:
-        """Return what the agent is sent in this turn: plain JSON."""
+    def request(
+        self, exchange: Exchange, *, takes_files: bool = False, are_whole: bool = False
+    ) -> dict[str, Any]:
+        """Return what the agent is sent in this turn: plain JSON.
+
+        Files `are_whole` if they go out as they are, not as the text of documents.
+        """
         if exchange.files and not takes_files:
             exchange.notes.append(
                 "This agent does not accept files. It did not get those of the turn."
@@ -37,7 +42,11 @@ class Outside:
             "case": self._setting.case,
             "trial": self._setting.trial,
             "clock": self._setting.clock,
-            **({"files": [_file(file) for file in exchange.files]} if exchange.files else {}),
+            **(
+                {"files": [_file(file, is_whole=are_whole) for file in exchange.files]}
+                if exchange.files
+                else {}
+            ),
         }
 
     def traceparent(self, exchange: Exchange) -> str:
@@ -65,9 +74,9 @@ class Outside:
         ]
 
 
-def _file(file: FileContent) -> dict[str, str]:
+def _file(file: FileContent, *, is_whole: bool = False) -> dict[str, str]:
     """Return a file as JSON: its text, or base64."""
     about = {"name": file.name, "media_type": file.media_type}
-    if is_shown_as_it_is(file.media_type):
+    if is_whole or is_shown_as_it_is(file.media_type):
         return about | {"base64": base64.b64encode(file.data).decode("ascii")}
     return about | {"text": text_shown(file.name, file.media_type, file.data)}

@@ -224,6 +224,11 @@ def request_for(body: Mapping[str, object], message: Steps) -> JsonObject | None
     """Return a request with variables for one that was sent; None if it has our own keys."""
     if message == ("input",) and body.keys() <= set(SENT) - {MESSAGES}:
         return None
+    return fill_request(body, message)
+
+
+def fill_request(body: Mapping[str, object], message: Steps) -> JsonObject:
+    """Return what was sent with variables in place of the message, the history and the session."""
     variables: dict[Steps, str] = {}
     for place in _places(body):
         if place.key in _HISTORY and (place.value == [] or _is_chat(place.value)):

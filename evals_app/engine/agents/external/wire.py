@@ -21,7 +21,7 @@ BESIDE_TEXT = ("tool_calls", "input_tokens", "output_tokens", "session_id")
 
 def filled_request(
     body: Mapping[str, object], request: Mapping[str, Any]
-) -> tuple[object, tuple[str, ...]]:
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Fill the usual request into a body; also return warnings about what the case does not set."""
     message = {"role": "user", "content": request["input"]}
     known = {"files": [], **request, MESSAGES: [*request["history"], message]}
@@ -34,7 +34,7 @@ def filled_request(
             missing.append(name)
             return None
 
-    filled = in_texts(dict(body), lambda text: fill_in(text, value_of, as_text=_in_a_sentence))
+    filled: Any = in_texts(dict(body), lambda text: fill_in(text, value_of, as_text=_in_a_sentence))
     return filled, ResolvedText("", tuple(dict.fromkeys(missing))).warnings("The request")
 
 

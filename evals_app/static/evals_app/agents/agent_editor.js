@@ -21,6 +21,14 @@
     }
   }
 
+  /** A request by GET has no body. */
+  function showBody() {
+    const isGet = document.getElementById("id_method").value === "GET";
+    for (const part of document.querySelectorAll(".field-request, .field-request_format")) {
+      part.hidden = isGet && !hasContent(part);
+    }
+  }
+
   /** The parts of a tool that its source uses. */
   function showSource(select) {
     for (const part of select.closest("[data-row]").querySelectorAll("[data-for]")) {
@@ -104,6 +112,7 @@
   });
   document.addEventListener("change", (event) => {
     if (["id_driver", "id_protocol"].includes(event.target.id)) show();
+    if (event.target.id === "id_method") showBody();
     if (event.target.matches("[data-source]")) showSource(event.target);
     if (event.target.matches("[data-match]")) showWords(event.target);
     if (event.target.matches('[list="ew-tool"]')) takeTool(event.target);
@@ -114,6 +123,7 @@
     window.evalwellRows.staysLast = staysLast;
     window.evalwellOwnParts = { "ew-argument": ownArguments };
     show();
+    showBody();
     showRows(document);
     showUnreached();
     const first = document.querySelector(".ew-rule-row details");

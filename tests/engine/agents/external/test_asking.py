@@ -6,6 +6,7 @@ import pytest
 
 from evals_app.engine.agents.external import asking
 from evals_app.engine.agents.external.asking import ask_once, send_once
+from evals_app.engine.agents.external.sending import OutgoingRequest
 from evals_app.engine.basics.errors import AgentError, ConfigurationError
 from evals_app.engine.basics.permits import FROZEN
 from evals_app.engine.record.trial import TurnRecord
@@ -26,7 +27,8 @@ def answer_with_everything(asked: Asked) -> Sent:
 
 async def send(server: WebServer, body: Any, *, hosts: tuple[str, ...] | None = None) -> str:
     with permitting(hosts=(server.host,) if hosts is None else hosts):
-        return await send_once(server.url, body=body, headers=HEADERS, keys=KEYS)
+        request = OutgoingRequest(server.url, body)
+        return await send_once("POST", request, headers=HEADERS, keys=KEYS)
 
 
 async def ask(server: WebServer, **changes: Any) -> TurnRecord:
