@@ -511,6 +511,7 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/agents/<slug:slug>/": written("agent"),
     "api/agents/<slug:slug>/calls/": {"POST": ("connect", "add_run")},
     "api/agents/<slug:slug>/calls/<int:pk>/answer/": {"POST": ("connect", "add_run")},
+    "api/agents/<slug:slug>/computers/": {"GET": ("read", "view_agent view_run")},
     "api/agents/<slug:slug>/computers/<uuid:computer>/": {"DELETE": ("connect", "add_run")},
     "api/agents/<slug:slug>/topics/": {"GET": ("read", TOPICS)},
     "api/agents/<slug:slug>/topics/<path:topic>/": {

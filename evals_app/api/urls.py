@@ -92,6 +92,7 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("agents/<slug:slug>/", views.OneAgent, "agent"),
     ("agents/<slug:slug>/calls/", connections.AgentCalls, "agent-calls"),
     ("agents/<slug:slug>/calls/<int:pk>/answer/", connections.AnswerCall, "agent-call-answer"),
+    ("agents/<slug:slug>/computers/", connections.AgentComputers, "agent-computers"),
     ("agents/<slug:slug>/computers/<uuid:computer>/", connections.OneComputer, "agent-computer"),
     ("agents/<slug:slug>/topics/", release.TopicsOfAgent, "agent-topics"),
     ("agents/<slug:slug>/topics/<path:topic>/", release.TopicOfAgent, "agent-topic"),

@@ -2,14 +2,14 @@
 
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.db.models.functions import Now
 
 from evals_app.engine.agents.external.connected import OfferedCall
 from evals_app.models import AgentCall, Computer, Execution
-from evals_app.models.run_records.connections import LOST_AFTER
+from evals_app.models.run_records.connections import LOST_AFTER, SEEN_WITHIN
 from evals_app.runs.ending.reap import reap
 from evals_app.runs.ground.connections import offer_call, read_calls, sessions_of
 from tests.api.clients import make_client
@@ -103,6 +103,42 @@ def test_messages_of_a_lost_computer_go_to_others_three_times_at_most(
     assert read_calls([key])[key].is_lost
 
 
+def silent_for(computer: UUID, seconds: float) -> None:
+    """Let a computer and its leases be as if the site had not heard of it for so long."""
+    ago = Now() - timedelta(seconds=seconds)
+    Computer.objects.filter(pk=computer).update(seen_at=ago)
+    AgentCall.objects.filter(computer=computer).update(leased_until=ago + SEEN_WITHIN)
+
+
+def test_after_the_site_was_away_no_computer_takes_what_another_one_works_on(
+    client: Any, executions: list[int]
+) -> None:
+    first, second = uuid4(), uuid4()
+    offer(executions[0])
+    (call,) = ids(poll(client, first))
+    poll(client, second)
+    silent_for(first, 45)
+    silent_for(second, 40)
+
+    assert poll(client, second)["calls"] == []
+    assert poll(client, uuid4())["calls"] == []  # nor does a new one
+    assert poll(client, first, holding=[call])["dropped"] == []
+    assert send(client, call, first, output="hello").json() == {"accepted": True}
+
+
+def test_a_computer_that_was_gone_before_the_site_was_is_not_waited_for(
+    client: Any, executions: list[int]
+) -> None:
+    first, second = uuid4(), uuid4()
+    offer(executions[0])
+    (call,) = ids(poll(client, first))
+    poll(client, second)
+    silent_for(first, 70)
+    silent_for(second, 40)
+
+    assert ids(poll(client, second)) == [call]
+
+
 def test_a_message_whose_delivery_was_lost_is_delivered_again(
     client: Any, executions: list[int]
 ) -> None:
@@ -173,3 +209,27 @@ def test_an_agent_of_another_type_is_refused_with_what_to_do(client: Any) -> Non
 
     assert response.status_code == 409
     assert "driver: connected" in response.json()["detail"]
+
+
+def test_the_connected_computers_are_listed_with_their_work(
+    client: Any, executions: list[int]
+) -> None:
+    busy, idle = uuid4(), uuid4()
+    offer(executions[0], turn=2)
+    poll(client, busy)
+    poll(client, idle, host="bens-laptop")
+    poll(client, (gone := uuid4()))
+    silent_for(gone, 31)
+
+    answer = make_client("read").get("/api/agents/laptop/computers/").json()
+
+    one, other = answer["computers"]
+    execution = Execution.objects.get(pk=executions[0])
+    assert (one["computer"], one["host"]) == (str(busy), "anas-laptop")
+    assert one["user"] == Computer.objects.get(pk=busy).user.username
+    assert {"connected_at", "seen_at"} <= one.keys()
+    assert one["busy_with"] == [
+        {"run": execution.run_id, "execution": execution.pk, "case": "case 1", "turn": 2}
+    ]
+    assert (other["host"], other["busy_with"]) == ("bens-laptop", [])
+    assert make_client("read").get("/api/agents/nothing/computers/").status_code == 404

@@ -21,5 +21,9 @@ def connection_note(agent: Agent) -> ConnectionNote | None:
     if agent.driver != "connected":
         return None
     computers = list(Computer.objects.of_agent(agent.slug).select_related("user"))
-    command = f"evalwell connect {agent.slug} --site {settings.SITE} -- python my_agent.py"
-    return ConnectionNote(computers, command)
+    return ConnectionNote(computers, connect_command(agent.slug))
+
+
+def connect_command(slug: str) -> str:
+    """Return what a computer runs that answers for an agent."""
+    return f"evalwell connect {slug} --site {settings.SITE} -- python my_agent.py"

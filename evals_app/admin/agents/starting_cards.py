@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+
+from evals_app.admin.agents.connected import connect_command
+from evals_app.models import Agent
 
 START = "start"  # the parameter of the address
 DRAFT = "agent-from-address"  # key of the session
@@ -13,12 +17,13 @@ DRAFT = "agent-from-address"  # key of the session
 
 @dataclass(frozen=True, slots=True)
 class StartingPoint:
-    """An answer to "What is your agent?", and what it fills in."""
+    """An answer to "What is your agent?", and what it fills in; `command` is what its computer runs."""
 
     title: str
     text: str
     icon: str
     initial: Mapping[str, object] = field(default_factory=dict)
+    command: str = ""
 
 
 _ORDER_TOOL = {
@@ -73,7 +78,25 @@ def starting_values(request: HttpRequest) -> dict[str, object]:
     chosen = request.GET.get(START, "")
     if chosen == "address":
         return dict(request.session.get(DRAFT, {}))
+    if chosen == "computer":
+        return dict(_on_a_computer().initial)
     return dict(STARTING_POINTS[chosen].initial) if chosen in STARTING_POINTS else {}
+
+
+def _on_a_computer() -> StartingPoint:
+    """Return the starting point of an agent that no server can reach, with the command for it."""
+    base = "my-agent"
+    taken = set(Agent.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    slugs = (f"{base}-{number}" if number > 1 else base for number in count(1))
+    slug = next(slug for slug in slugs if slug not in taken)
+    return StartingPoint(
+        "It runs on my computer",
+        "No address is needed: your computer connects, fetches the messages and sends the replies. Add "
+        "the agent, then run there:",
+        "computer",
+        {"name": slug.replace("-", " ").capitalize(), "slug": slug, "driver": "connected"},
+        connect_command(slug),
+    )
 
 
 def asks_first(request: HttpRequest) -> bool:
@@ -97,6 +120,7 @@ def start_page(request: HttpRequest, context: dict[str, object]) -> HttpResponse
     points = [
         (address, reverse("admin:evals_app_agent_address")),
         (developer, reverse("admin:evals_app_agent_ask_developer")),
+        (_on_a_computer(), f"{add}?{START}=computer"),
         *((point, f"{add}?{START}={name}") for name, point in STARTING_POINTS.items()),
     ]
     context |= {"title": "What is your agent?", "points": points, "form_url": f"{add}?{START}=form"}

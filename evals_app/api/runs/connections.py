@@ -1,5 +1,6 @@
 """Connected computers: they fetch an agent's messages, and send the answers."""
 
+from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
 
@@ -23,10 +24,12 @@ from evals_app.requests.problems import RefusedError
 from evals_app.requests.throttles import ConnectedPolls, Strangers
 from evals_app.requests.waiting import wait_until
 from evals_app.runs.ground.connections import (
+    computers_at_work,
     has_calls,
     leave,
     renew_calls,
     see_computer,
+    spare_computers,
     store_answer,
     take_calls,
     undelivered_calls,
@@ -128,6 +131,7 @@ class AgentCalls(Endpoint):
     def post(self, request: Request, slug: str) -> Response:
         body = read_body(PollCalls, request.data)
         _connected_agent(slug)
+        spare_computers(slug)
         see_computer(body.computer, agent=slug, host=body.host, user=user_of(request))
         dropped = renew_calls(body.computer, body.holding)
         calls = undelivered_calls(body.computer, agent=slug, holding=body.holding)[: body.free]
@@ -158,6 +162,60 @@ class AnswerCall(Endpoint):
         call = find_or_404(AgentCall.objects.defer("request"), agent=slug, pk=pk)
         answer = CallAnswer(body.output, body.error, body.took_s, body.ignored_files)
         return Response({"accepted": store_answer(call, answer, computer=body.computer)})
+
+
+class BusyWith(Answer):
+    """A message that a computer works on."""
+
+    run: int
+    execution: int
+    case: str
+    turn: int = Field(description="From 1.")
+
+
+class ConnectedComputer(Answer):
+    """A computer that answers for an agent now."""
+
+    computer: UUID = Field(description="The UUID that it made when it connected.")
+    host: str = Field(description="Its name, as it says.")
+    user: str = Field(description="Whose token it has.")
+    connected_at: datetime
+    seen_at: datetime = Field(description="When the site last heard of it.")
+    busy_with: list[BusyWith]
+
+
+class ComputersAnswer(Answer):
+    """The computers of an agent."""
+
+    computers: list[ConnectedComputer]
+
+
+class AgentComputers(Endpoint):
+    """The computers that are connected for an agent."""
+
+    needs: ClassVar = {"GET": Need(Scope.READ, "evals_app.view_agent", "evals_app.view_run")}
+
+    @extend_schema(
+        operation_id="agents_computers_list",
+        summary="List the connected computers of an agent",
+        description="Those of which the site has heard within 30 s, the longest connected first. Empty"
+        " for an agent of another type.",
+        responses=responses(ComputersAnswer, 404),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        find_or_404(Agent.objects.all(), slug=slug)
+        computers = [
+            {
+                "computer": computer.pk,
+                "host": computer.host,
+                "user": computer.user.get_username(),
+                "connected_at": computer.connected_at,
+                "seen_at": computer.seen_at,
+                "busy_with": list(work),
+            }
+            for computer, work in computers_at_work(slug)
+        ]
+        return Response({"computers": computers})
 
 
 class OneComputer(Endpoint):

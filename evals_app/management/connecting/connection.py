@@ -14,7 +14,7 @@ from evals_app.management.connecting.site import Site, SiteAwayError
 WAIT_S = 10  # for a message, in one request
 BEAT_S = 5.0  # between signs of life while everything is busy
 CROWDED_S = 2.0  # where too many requests wait already
-_MAX_PAUSE_S = 15.0
+_MAX_PAUSE_S = 5.0  # the site keeps messages for a computer for longer than that: BACK_WITHIN
 _LEAVE_S = 3.0
 
 T = TypeVar("T")

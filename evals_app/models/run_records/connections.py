@@ -9,6 +9,10 @@ from django.db.models.functions import Now
 from evals_app.models.run_records.executions import Execution
 
 SEEN_WITHIN = timedelta(seconds=30)  # a computer that was not heard of for longer is gone
+# If no computer of an agent was heard of for this long, the site was away rather than all of them.
+SILENT_AFTER = timedelta(seconds=20)
+BEAT_WITHIN = timedelta(seconds=12)  # how far apart a computer that is there is heard of
+BACK_WITHIN = timedelta(seconds=15)  # how soon computers find the site again
 LOST_AFTER = timedelta(
     seconds=60
 )  # longer, its last message is given up: the site may have been away

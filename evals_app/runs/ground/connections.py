@@ -4,6 +4,7 @@ The rows are the truth. A computer has a message on a lease that its polls renew
 arrive is stored, and a conversation that begins again finds it.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
@@ -17,7 +18,13 @@ from django.db.models.functions import Now
 
 from evals_app.engine.agents.external.connected import CallAnswer, CallState, OfferedCall
 from evals_app.models import AgentCall, Computer, Execution
-from evals_app.models.run_records.connections import LOST_AFTER, SEEN_WITHIN
+from evals_app.models.run_records.connections import (
+    BACK_WITHIN,
+    BEAT_WITHIN,
+    LOST_AFTER,
+    SEEN_WITHIN,
+    SILENT_AFTER,
+)
 from fixtures_app.ground.storable import storable
 
 _FORGET = timedelta(hours=1)
@@ -86,6 +93,28 @@ def forget_connections() -> None:
     Computer.objects.filter(seen_at__lt=Now() - _FORGET).delete()
 
 
+# For people.
+
+
+def computers_at_work(agent: str) -> list[tuple[Computer, list[dict[str, Any]]]]:
+    """Return the connected computers of an agent, with the messages that each works on."""
+    computers = list(Computer.objects.of_agent(agent).select_related("user"))
+    leased = AgentCall.objects.filter(
+        computer__in=[computer.pk for computer in computers],
+        agent=agent,
+        answer__isnull=True,
+        leased_until__gt=Now(),
+    )
+    work: dict[UUID | None, list[dict[str, Any]]] = defaultdict(list)
+    columns = ("execution__run", "execution", "execution__case", "turn")
+    for computer_id, run, execution, case, turn in leased.order_by("pk").values_list(
+        "computer", *columns
+    ):
+        message = {"run": run, "execution": execution, "case": case, "turn": turn}
+        work[computer_id].append(message)
+    return [(computer, work[computer.pk]) for computer in computers]
+
+
 # For computers.
 
 
@@ -93,6 +122,25 @@ def see_computer(computer: UUID, *, agent: str, host: str, user: User) -> None:
     """Note that a computer is there."""
     about = {"agent": agent, "host": host, "user_id": user.pk, "seen_at": Now()}
     Computer.objects.update_or_create(pk=computer, defaults=about)
+
+
+def spare_computers(agent: str) -> None:
+    """Keep the messages of computers that could not reach the site, before another one takes them.
+
+    After the site was away, which computer comes back first is chance: what another one is working
+    on must not be asked twice. A computer that was silent while others were heard of is not spared.
+    """
+    computers = Computer.objects.filter(agent=agent)
+    last = computers.filter(seen_at__lt=Now() - SILENT_AFTER).order_by("-seen_at").first()
+    if last is None or computers.filter(seen_at__gt=last.seen_at).exists():
+        return
+    there = computers.filter(seen_at__gte=last.seen_at - BEAT_WITHIN).values_list("pk", flat=True)
+    AgentCall.objects.filter(
+        agent=agent,
+        computer__in=list(there),
+        answer__isnull=True,
+        leased_until__lt=Now() + BACK_WITHIN,
+    ).update(leased_until=Now() + BACK_WITHIN)
 
 
 def renew_calls(computer: UUID, holding: Collection[int]) -> set[int]:

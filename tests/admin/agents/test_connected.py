@@ -38,3 +38,16 @@ def test_without_a_computer_it_says_so(admin_client: Client) -> None:
 
     assert "No computer is connected" in page(admin_client, agent)
     assert "connected-title" not in page(admin_client, make_agent())
+
+
+def test_a_new_agent_may_be_on_a_computer_and_the_command_is_there_to_copy(
+    admin_client: Client,
+) -> None:
+    make_agent("my-agent")
+
+    cards = admin_client.get("/admin/evals_app/agent/add/").text
+    form = admin_client.get("/admin/evals_app/agent/add/?start=computer").text
+
+    assert "evalwell connect my-agent-2 --site" in cards
+    assert 'value="my-agent-2"' in form
+    assert 'value="connected" selected' in form
