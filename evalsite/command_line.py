@@ -91,7 +91,10 @@ def main() -> None:
                 raise
             problem = " ".join(str(error).split())
             if isinstance(error, DATABASE_FAULTS):
-                problem = f"The database cannot be used. Is it running, and has it been migrated? ({problem})"
+                problem = (
+                    f"The database cannot be used ({problem}). Is it running? A new one, or one of an"
+                    " older version, needs: evalwell migrate"
+                )
             refuse(problem)
 
 

@@ -70,7 +70,11 @@ def _kinds(request: HttpRequest, words: str) -> Iterator[MatchesOfKind]:
             .order_by("-pk"),
         ),
         (Run, "bar_chart", _runs(words)),
-        (Fixture, "dataset", Fixture.objects.filter(_any(words, "name", "slug")).order_by("name")),
+        (
+            Fixture,
+            "dataset",
+            Fixture.objects.filter(_any(words, "name", "slug")).told_apart().order_by("name"),
+        ),
         (
             Entity,
             "dataset",
@@ -131,6 +135,8 @@ def _pages(request: HttpRequest, words: str) -> Iterator[SearchMatch]:
 
 def _help(words: str) -> Iterator[SearchMatch]:
     """Yield pages of the guide by title, then their sections, then pages whose text matches."""
+    if not any(map(str.isalnum, words)):
+        return  # a sign such as % is on nearly every page
     words = words.lower()
     named = [page for page in guide.pages() if words in page.title.lower()]
     for page in named:

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any, Self
 
 from django.db import models
-from django.db.models import Prefetch
+from django.db.models import Exists, OuterRef, Prefetch
 
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
@@ -85,6 +85,11 @@ class FixtureQuerySet(models.QuerySet["Fixture"]):
             Prefetch("chunks", KnowledgeChunk.objects.order_by("position", "pk")),
         )
 
+    def told_apart(self) -> "FixtureQuerySet":
+        """Let those that share their name with another one show their slug, too."""
+        namesakes = Fixture.objects.filter(name=OuterRef("name")).exclude(pk=OuterRef("pk"))
+        return self.annotate(has_namesake=Exists(namesakes))
+
 
 class Fixture(Importable):
     """A data set: entities, relations and knowledge."""
@@ -101,7 +106,7 @@ class Fixture(Importable):
         verbose_name = verbose_name_plural = "test data"
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.name} ({self.slug})" if getattr(self, "has_namesake", False) else self.name
 
     def to_spec(self) -> FixtureSpec:
         """Return the spec of a row that `with_everything()` loaded."""

@@ -24,7 +24,7 @@ from rest_framework.exceptions import (
 )
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
-from rest_framework.views import exception_handler, set_rollback
+from rest_framework.views import APIView, exception_handler, set_rollback
 
 from evals_app.engine.basics.errors import CannotError
 from evals_app.formats.reading.problems import FormatError, keys_text, shorten
@@ -327,7 +327,8 @@ def _first(errors: list[Json]) -> str:
 def _hint(exc: Exception, context: Mapping[str, object]) -> str:
     """Return a hint about what to send instead."""
     if isinstance(exc, UnsupportedMediaType):
-        parsers = getattr(context.get("view"), "parser_classes", ())
+        view = context.get("view")  # what it takes depends on the method
+        parsers = view.get_parsers() if isinstance(view, APIView) else ()
         return f" Send {' or '.join(parser.media_type for parser in parsers)}."
     if isinstance(exc, NotAuthenticated):
         return " Send the header Authorization: Bearer TOKEN."

@@ -99,7 +99,7 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
     form = FixtureForm
     counted_by = "fixture"
     inlines = [EntityInline, RelationInline, ChunkInline]
-    list_display = ["name", "entity_count", "updated_at"]
+    list_display = ["name_and_slug", "entity_count", "updated_at"]
     search_fields = ["name", "slug", "description"]
     ordering = ["name"]
     when_empty = (
@@ -112,6 +112,15 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
     actions_list = ["paste"]
     actions_detail = ["duplicate"]
     other_way_in = ("From a spreadsheet", "admin:fixtures_app_fixture_paste")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: Any = super().get_queryset(request)
+        told: QuerySet[Any] = rows.told_apart()
+        return told
+
+    @display(description="Name", ordering="name")
+    def name_and_slug(self, fixture: Fixture) -> str:
+        return str(fixture)
 
     class Media:
         js = ["fixtures_app/fixture_editor.js", "fixtures_app/sheets.js", "fixtures_app/grid.js"]

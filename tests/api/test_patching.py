@@ -108,6 +108,8 @@ def test_a_patch_may_be_called_what_it_is_but_no_yaml(client: APIClient) -> None
     bad = client.generic("PATCH", path, body, "application/yaml")
 
     assert (good.status_code, bad.status_code) == (200, 415)
+    advice = "Send application/json or application/merge-patch+json."
+    assert bad.json()["detail"].endswith(advice)
     assert Suite.objects.get(slug="talks").description == "A"
 
 

@@ -86,3 +86,31 @@ def test_without_scripts_search_is_a_page(admin_client: Client) -> None:
     assert 'value="late &lt;parcel"' in page
     nothing = admin_client.get("/admin/search/?q=xyzzy").content.decode()
     assert "Nothing matches “xyzzy”." in nothing
+
+
+@pytest.mark.parametrize("sign", ["%", "'", "_", '"'])
+def test_a_sign_is_found_where_it_is_written_and_not_on_every_page_of_help(
+    admin_client: Client, sign: str
+) -> None:
+    write_suite([a_case("A plain one"), a_case(f"It has {sign} in it")])
+
+    kinds = found(admin_client, sign)
+
+    assert (list(kinds), len(kinds["Cases"])) == (["Cases"], 1)
+
+
+def test_test_data_of_one_name_shows_what_tells_it_apart(admin_client: Client) -> None:
+    for slug, name in {"shop": "Shop", "shop-2": "Shop", "books": "Shop of books"}.items():
+        save_fixture(FixtureSpec.model_validate({"name": name, "slug": slug, "entities": []}))
+
+    listed = admin_client.get("/admin/fixtures_app/fixture/").text
+    picker = admin_client.get("/admin/evals_app/suite/add/").text
+
+    assert found(admin_client, "shop")["Test data"] == [
+        "Shop (shop)",
+        "Shop (shop-2)",
+        "Shop of books",
+    ]
+    for page in (listed, picker):
+        assert "Shop (shop-2)" in page
+        assert "Shop of books (" not in page

@@ -22,6 +22,7 @@ from evals_app.engine.suites.suite_spec import SuiteSpec
 from evals_app.models import Agent, Suite
 from evals_app.models.authored.suites import SUITE
 from fixtures_app.editing.editor import VersionedForm
+from fixtures_app.models import Fixture
 
 _NO_GATE = (
     "A run that passes by gates needs at least one gate, otherwise it could not fail. Tick one of "
@@ -47,6 +48,9 @@ class SuiteForm(SpecForm, VersionedForm):
         if "agent" in self.fields:
             choice: Any = self.fields["agent"]
             choice.label_from_instance = agent_label
+        if "fixtures" in self.fields:
+            data: Any = self.fields["fixtures"]
+            data.queryset = Fixture.objects.told_apart().order_by("name")
         for name, column in _GATES.items():
             if field := self.fields.get(name):
                 write_as_sentence(field, column.key[-1], about=column.info.description or "")
