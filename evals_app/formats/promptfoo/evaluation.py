@@ -166,6 +166,11 @@ class Evaluation:
                     f"The agent {target.agent} has its own system prompt. This one is left out."
                 )
             return target.agent
+        if system and target.made.get("driver") == "http":
+            prompt.spot.lose(
+                "An agent at a web address has its own system prompt. This one is left out."
+            )
+            system = ""
         own = prompt.slug if system and len(self._prompts) > 1 else ""
         slug = _slug(self._base, target.slug, own)
         if slug not in self._agents:

@@ -9,6 +9,7 @@ from evals_app.engine.network.provider_kinds import KINDS
 from evals_app.engine.specs.base_spec import Effort
 from evals_app.formats.foreign.reply_formats import format_settings
 from evals_app.formats.foreign.shapes import distinct_names, slug_of
+from evals_app.formats.promptfoo.http_providers import http_agent
 from evals_app.formats.promptfoo.shapes import ProviderOptions
 from evals_app.formats.promptfoo.source import ProjectSpot, is_file
 from evals_app.formats.reading.problems import Json
@@ -152,6 +153,8 @@ def _target(spot: ProjectSpot) -> SuiteTarget | None:
         made = {"driver": "model", "model": model, "tools": _tools(spot, provider)}
         made |= _format(spot.at("config", "response_format"))
         return replace(target, made=made)
+    if (http := http_agent(spot, provider)) is not None:
+        return replace(target, made=http)
     if provider.id == "echo":
         made = {"driver": "scripted", "rules": [{"reply": "{{input}}"}]}
         return replace(target, made=made)

@@ -104,6 +104,66 @@ def test_one_model_with_two_settings_is_two_agents() -> None:
 
 
 @pytest.mark.parametrize(
+    ("config", "keys"),
+    [
+        (
+            (
+                "{url: 'https://a.example/chat', method: POST, headers: {Content-Type: application/json,"
+                " X-Tenant: acme}, body: {q: '{{prompt}}', v: 1}, transformResponse: json.data.answer}"
+            ),
+            {
+                "headers": {"X-Tenant": "acme"},
+                "request": {"q": "{{input}}", "v": 1},
+                "response": {"text": "data.answer"},
+            },
+        ),
+        (
+            "{url: 'https://a.example/chat?v=2', queryParams: {q: '{{ prompt }}'}}",
+            {"method": "GET", "query": {"v": "2", "q": "{{input}}"}},
+        ),
+        (
+            (
+                "{url: 'https://a.example/chat', method: PUT, body: {q: '{{prompt}}',"
+                " s: '{{sessionId}}'}, headers: {content-type: application/x-www-form-urlencoded}}"
+            ),
+            {
+                "method": "PUT",
+                "request": {"q": "{{input}}", "s": "{{session_id}}"},
+                "request_format": "form",
+            },
+        ),
+        (
+            (
+                """{url: 'https://a.example/chat', body: '{"q": "{{prompt}}"}',"""
+                " transformResponse: \"(json) => json['a b'][0]?.text\"}"
+            ),
+            {"request": {"q": "{{input}}"}, "response": {"text": "['a b'][0].text"}},
+        ),
+    ],
+    ids=["json", "query", "form", "body as text"],
+)
+def test_an_http_provider_is_an_agent_at_an_address(config: str, keys: dict[str, Any]) -> None:
+    made = agent(f"{{id: https, label: Web, config: {config}}}")
+
+    about = {"agent": "Web", "slug": "demo-web", "driver": "http", "url": "https://a.example/chat"}
+    assert made == {**about, **keys}
+
+
+def test_what_an_http_provider_cannot_say_here_is_a_loss() -> None:
+    config = (
+        "{url: 'https://a.example/', body: {q: '{{prompt}}'}, tls: {certPath: a.pem}, maxRetries: 3,"
+        " headers: {Authorization: 'Bearer abc'}, transformResponse: 'json.choices.map(f)'}"
+    )
+    text = f"prompts: [Hi]\nproviders: [{{id: https, config: {config}}}]\ntests: [{{vars: {{}}}}]\n"
+
+    lost = {loss.keys.rpartition(".")[2]: loss.message for loss in read(text).losses}
+
+    assert lost.keys() == {"tls", "maxRetries", "Authorization", "transformResponse"}
+    assert "client_certificate" in lost["tls"]
+    assert "{env: NAME}" in lost["Authorization"]
+
+
+@pytest.mark.parametrize(
     "provider", ["{id: file://book.py, label: phrase-book}", "{id: echo, label: Phrase book}"]
 )
 def test_a_provider_with_the_name_of_an_agent_that_is_here_is_that_agent(provider: str) -> None:
