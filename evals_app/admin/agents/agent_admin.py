@@ -107,8 +107,8 @@ class AgentForm(SpecForm, VersionedForm):
             "protocol": "JSON: our own keys, or those of your agent. Chat completions: what many "
             "model servers speak.",
             "method": "GET has no body: the message is then one of the query parameters.",
-            "query": "Added to the address, for example q with the value {{input}}. The variables are"
-            " those of the request below.",
+            "query": "Added to the address, for example q with the value {{input}}. Also:"
+            " {{session_id}}, {{channel}}, {{context_params.NAME}}, {{case}}, {{trial}}, {{clock}}.",
             "keeps_cookies": "Cookies that the agent sets are sent back to it for the rest of the"
             " conversation.",
             "request": "The JSON that your agent expects, with {{input}} where the message goes. "
