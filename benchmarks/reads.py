@@ -32,15 +32,16 @@ from evals_app.engine.record.grade import Grade, GradedAssertion
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.running.run_gateway import ExecutionJob, Outcome
 from evals_app.engine.verdicts.execution_verdict import Decision
-from evals_app.models import Run
+from evals_app.models import Execution, GradeResult, Lease, Run, Transcript
 from evals_app.runs.ending.reap import reap
 from evals_app.runs.starting.waiting import next_run, places_to_fill
-from evals_app.runs.work.lease import HeldLease, open_lease
+from evals_app.runs.work.lease import open_lease
 from tests.makers import make_trial
 
 AT_ONCE = 20
 QUEUE = "queue"
 ROUNDS = 20
+TRIALS = 5  # of each case of a run that is written
 _EXPLAIN = (
     "LOAD 'auto_explain'",
     "SET auto_explain.log_min_duration = 0",
@@ -111,7 +112,10 @@ def of_queue(counter: Counter) -> Iterator[Reads]:
     """Let a worker claim, begin and record conversations, and a reaper look around."""
     names = ("claim", "begin", "record", "heartbeat", "next run", "call workers", "reap")
     steps = {name: Reads(f"{QUEUE}: {name}") for name in names}
-    lease = lease_of_largest()
+    run = waiting_run(10 * AT_ONCE * ROUNDS)
+    lease = open_lease(run.pk)
+    if lease is None:
+        raise SystemExit(f"Run {run.pk} has nothing to claim.")
     for _ in range(ROUNDS):
         with counter.counting(steps["claim"]):
             jobs = lease.claim(AT_ONCE, free=AT_ONCE, in_hand=0) or []
@@ -127,18 +131,42 @@ def of_queue(counter: Counter) -> Iterator[Reads]:
             places_to_fill()
         with counter.counting(steps["reap"]):
             reap()
-    lease.release()
+    remove_run(run.pk)
     yield from steps.values()
 
 
-def lease_of_largest() -> HeldLease:
-    """Return a lease of the largest run that is open, whatever others have of it."""
-    run = Run.objects.filter(status__in=Run.OPEN).defer("summary").order_by("-total", "pk")[0]
-    Run.objects.filter(pk=run.pk).update(concurrency=1000)
-    lease = open_lease(run.pk)
-    if lease is None:
-        raise SystemExit(f"Run {run.pk} has nothing to claim.")
-    return lease
+def waiting_run(size: int) -> Run:
+    """Write a run like the largest of the site; `size` conversations, or a few more, wait in it."""
+    run = Run.objects.order_by("-total", "pk")[0]
+    names = Execution.objects.filter(run=run, trial=1).order_by("position")
+    cases = list(names.values_list("position", "case")[: -(-size // TRIALS)])
+    rows = [(place, case, trial) for place, case in cases for trial in range(1, TRIALS + 1)]
+    run.pk, run._state.adding = None, True  # noqa: SLF001 - how Django copies rows
+    kept = {"id", "snapshot_id", "suite_id", "suite_slug", "suite_name", "agent_slug", "agent_name"}
+    for column in Run._meta.concrete_fields:  # noqa: SLF001 - the documented API of models
+        if column.attname not in kept and not column.has_db_default():
+            setattr(run, column.attname, column.get_default())
+    run.status, run.total, run.not_run = Run.Status.QUEUED, len(rows), len(rows)
+    run.concurrency, run.case_count, run.suite_case_count = 1000, len(cases), len(cases)
+    run.save(force_insert=True)
+    Execution.objects.bulk_create(
+        [Execution(run=run, position=p, case=case, trial=trial) for p, case, trial in rows],
+        batch_size=2000,
+    )
+    return run
+
+
+def remove_run(run_id: int) -> None:
+    """Remove a run with all that was recorded in it."""
+    Lease.objects.filter(run=run_id).delete()
+    rows = Execution.objects.filter(run=run_id)
+    for part in (
+        GradeResult.objects.filter(execution__in=rows),
+        Transcript.objects.filter(execution__in=rows),
+        rows,
+    ):
+        part._raw_delete(connection.alias)  # noqa: SLF001 - nothing else refers to them
+    Run.objects.filter(pk=run_id).delete()
 
 
 def outcome_of(job: ExecutionJob) -> Outcome:

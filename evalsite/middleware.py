@@ -40,7 +40,8 @@ CONTENT_SECURITY_POLICY = (
     "form-action 'self'; "
     "frame-ancestors 'none'"
 )
-# Swagger UI compiles functions when it starts; nothing that people or agents wrote is on its page.
+# Swagger UI compiles functions when it starts, and shows nothing without. Nothing that people or agents wrote is on
+# its page.
 _POLICIES = {
     "/api/docs/": CONTENT_SECURITY_POLICY.replace(
         "script-src 'self'", "script-src 'self' 'unsafe-eval'"

@@ -1,14 +1,21 @@
 """The application that gunicorn loads."""
 
+import ctypes
 import gc
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import IO, Any
 
 from django.core.exceptions import BadRequest
 from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 
+_M_ARENA_MAX = -8  # in malloc.h of glibc
+
+with suppress(AttributeError):  # another C library
+    # Else each thread keeps memory of its own, which the others do not use.
+    ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 os.umask(0o077)  # caches, uploads: only this user may read what we write
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 

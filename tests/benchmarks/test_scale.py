@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 from benchmarks.pages import run as measure_pages
 from benchmarks.processes import ROOT
+from benchmarks.queue_rate import work
+from benchmarks.reads import remove_run, waiting_run
 from benchmarks.seed_executions import seed
 from evals_app.models import Execution, GradeResult, Run, Transcript
 from evals_app.runs.ending.finish import sum_up
@@ -50,6 +53,21 @@ def test_no_page_takes_more_queries_than_are_allowed(capsys: pytest.CaptureFixtu
     assert {"REST runs", "REST execution"} <= set(titles)
     assert [m.page.title for m in pages if m.most_queries > m.page.max_queries] == []
     assert all(title in capsys.readouterr().out for title in titles[:1])
+
+
+@pytest.mark.django_db
+def test_a_run_is_written_for_the_queue_worked_on_and_removed() -> None:
+    seed_some()
+    before = Execution.objects.count()
+    run = waiting_run(10)
+
+    claims, recorded = work(run.pk, until=time.monotonic() + 60)
+
+    assert (claims, recorded) == (1, run.total)
+    assert Transcript.objects.filter(execution__run=run).count() == recorded
+    remove_run(run.pk)
+    assert not Run.objects.filter(pk=run.pk).exists()
+    assert Execution.objects.count() == before
 
 
 def test_imports_are_measured(tmp_path: Path) -> None:
