@@ -102,6 +102,7 @@ _RUN = "admin/evals_app/run/<int:pk>/"
 _SETTLEMENT = "admin/evals_app/settlement/"
 _SET = "admin/evals_app/conversationset/"
 _READING = "admin/evals_app/reading/<int:pk>/"
+_GROUP = "admin/evals_app/notegroup/<int:pk>/"
 _READS = f"view_execution {REVIEWING}"
 _JUDGES = "admin/evals_app/judgetally/"
 _TASK = "admin/evals_app/reviewtask/"
@@ -285,7 +286,13 @@ PAGES: dict[str, Need] = {
     f"{_READING}<int:position>/": _READS,
     f"{_READING}groups/": _READS,
     f"{_READING}notes.csv": {"GET": _READS, "POST": NOBODY},
-    "admin/evals_app/notegroup/<int:pk>/": {"GET": NOBODY, "POST": _READS},
+    f"{_READING}propose/": f"{_READS} {RUNNING}",
+    f"{_READING}proposals/": f"{_READS} {RUNNING}",
+    f"{_GROUP}": {"GET": NOBODY, "POST": _READS},
+    f"{_GROUP}check/": f"{_READS} {RUNNING}",
+    f"{_GROUP}check/price/": {"GET": NOBODY, "POST": f"{_READS} {RUNNING}"},
+    f"{_GROUP}check/draft/": f"{_READS} {RUNNING}",
+    f"{_GROUP}check/live/": {"GET": f"{_READS} {RUNNING}", "POST": NOBODY},
     f"{_SETTLEMENT}start/<int:pk>/": RUNNING,
     f"{_SETTLEMENT}start/<int:pk>/price/": RUNNING,
     f"{_SETTLEMENT}<int:pk>/live/": "view_run",

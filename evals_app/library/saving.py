@@ -17,6 +17,7 @@ from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.specs.base_spec import PriceSpec, ProviderSpec
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.formats.foreign.losses import Losses
+from evals_app.library.changes.edits import note_edit
 from evals_app.library.changes.spec_changes import (
     Compared,
     compare_specs,
@@ -155,6 +156,18 @@ def add_case(suite: Suite, spec: CaseSpec) -> Case:
     last = suite.cases.aggregate(last=models.Max("position"))["last"]
     _create_cases([_CaseToWrite(spec, 0 if last is None else last + 1)], suite=suite)
     return suite.cases.get(name=spec.name)
+
+
+@transaction.atomic
+def add_general_check(suite: Suite, spec: AssertionSpec, *, by: Any) -> Assertion:
+    """Add a check for every turn to the end of those of a suite."""
+    Suite.objects.select_for_update().get(pk=suite.pk)
+    last = suite.default_assertions.aggregate(last=models.Max("position"))["last"]
+    place = {"suite": suite, "position": 0 if last is None else last + 1}
+    row = Assertion.objects.create(**place, **Assertion.columns_of(spec))
+    suite.save(update_fields=["updated_at"])
+    note_edit(suite, user=by, note=f"Added the check “{row}”.")
+    return row
 
 
 @transaction.atomic

@@ -17,7 +17,9 @@ from evals_app.admin.readings.read_page import find_reading, reading_context
 from evals_app.engine.statistics.agreement import Proportion
 from evals_app.models import NoteGroup, Reading
 from evals_app.reports.words.figures import count_text, whole_percent
+from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.recorded.group_counts import GroupCount, count_groups
+from evals_app.runs.recorded.judge_proposals import proposed_groups, usual_judge
 from evals_app.runs.recorded.note_groups import (
     find_or_make_group,
     merge_group,
@@ -56,6 +58,9 @@ def show_groups(request: HttpRequest, pk: int) -> HttpResponse:
         "title": "What goes wrong most",
         "counts": counts,
         "readers": len(progress_of(reading).people),
+        "may_try": request.user.has_perms(RUNNING),
+        "has_judge": bool(usual_judge()),
+        "proposed": proposed_groups(reading),
         "groups": [_show(count) for count in counts.groups],
     }
     return render(request, "admin/evals_app/readings/groups.html", context)

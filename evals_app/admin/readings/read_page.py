@@ -28,7 +28,8 @@ from evals_app.runs.recorded.readings import (
 
 def find_reading(pk: int) -> Reading:
     """Return a reading with the set or the run that it belongs to."""
-    rows = Reading.objects.select_related("conversation_set", "run").defer("run__summary")
+    rows = Reading.objects.select_related("conversation_set", "run", "proposal")
+    rows = rows.defer("run__summary", "proposal__summary")
     return get_object_or_404(rows, pk=pk)
 
 

@@ -79,7 +79,9 @@ class GradeConversationsForm(forms.Form):
 def grade(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask for a suite and a sample, then start grading."""
     target = get_object_or_404(ConversationSet, pk=pk)
-    form = GradeConversationsForm(form_data(request), initial={"count": _USUAL})
+    chosen = request.GET.get("suite", "")
+    begin: dict[str, object] = {"suite": chosen} if chosen else {"count": _USUAL}
+    form = GradeConversationsForm(form_data(request), initial=begin)
     if form.is_valid():
         suite, wanted, limit = form.choices()
         try:

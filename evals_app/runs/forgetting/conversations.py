@@ -4,6 +4,7 @@ Runs that grade a conversation again quote it, so it is removed from all of them
 reasons of people go, too: they often repeat what was said.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,10 +23,12 @@ from evals_app.models import (
     GradeResult,
     ImportedConversation,
     PaidCalls,
+    Reading,
     ReadingNote,
     Review,
     ReviewedVerdict,
     Run,
+    SnapshotCase,
     Trace,
     Transcript,
 )
@@ -112,7 +115,7 @@ def _forget(chosen: QuerySet[Execution], *, by: User) -> None:
     _empty_grades(ids)
     Review.objects.filter(execution__in=ids).exclude(reason="").update(reason=REMOVED)
     ReviewedVerdict.objects.filter(execution__in=ids).exclude(reason="").update(reason=REMOVED)
-    ReadingNote.objects.filter(item__execution__in=ids).exclude(text="").update(text=REMOVED)
+    _empty_notes(ids)
     _empty_history(ids)
     written = {"content_removed_at": Now(), "content_removed_by": shown_name(by)[:150]}
     Execution.objects.filter(pk__in=ids).update(**written)
@@ -131,6 +134,21 @@ def _empty_grades(ids: Iterable[int]) -> None:
         grade.details = _figures(grade.details)
     columns = ["reason", "evidence", "calls", "details"]
     GradeResult.objects.bulk_update(grades, columns, batch_size=100)
+
+
+def _empty_notes(ids: Sequence[int]) -> None:
+    """Remove what people noted, and the questions to judges that quote notes."""
+    ReadingNote.objects.filter(item__execution__in=ids).exclude(text="").update(text=REMOVED)
+    readings = Reading.objects.filter(items__execution__in=ids)
+    asked = Q(pk__in=readings.values("proposal")) | Q(pk__in=readings.values("groups__draft"))
+    runs = list(Run.objects.filter(asked).values_list("pk", flat=True))
+    for model in (Transcript, PaidCalls):
+        model._default_manager.filter(execution__run__in=runs).delete()  # noqa: SLF001 - how Django names it
+    for case in SnapshotCase.objects.filter(snapshot__runs__in=runs):
+        content = json.loads(case.content)
+        content["turns"] = [turn | {"user": REMOVED} for turn in content["turns"]]
+        case.content = json.dumps(content)
+        case.save(update_fields=["content"])
 
 
 def _figures(details: Mapping[str, Any]) -> dict[str, Any]:

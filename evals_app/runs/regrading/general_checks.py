@@ -5,7 +5,7 @@ conversation does not have: an expected answer, facts of a case, test data, a mo
 Checks and limits of single cases do not apply.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from django.db.models import Count, F, QuerySet
@@ -54,11 +54,16 @@ _KNOWN = {
 
 
 def read_general_checks(
-    suite: Suite, needs: Needs | None = None, *, chosen: QuerySet[Execution] | None = None
+    suite: Suite,
+    needs: Needs | None = None,
+    *,
+    chosen: QuerySet[Execution] | None = None,
+    only: AssertionSpec | None = None,
 ) -> GeneralChecks:
     """Return the checks of a suite that apply to real conversations, and add what they need.
 
-    What is unknown of all `chosen` conversations cannot be checked, either.
+    What is unknown of all `chosen` conversations cannot be checked, either. `only` is a check that is
+    tried: it takes the place of all others.
 
     Raises:
         CannotStartError: it has none, or is archived.
@@ -67,6 +72,8 @@ def read_general_checks(
     if row.archived_at is not None:
         raise CannotStartError(archived_text(row.slug))
     head = SuiteSpec.model_validate(row.head_mapping())
+    if only is not None:
+        head = head.model_copy(update={"assertions": [only], "rubric": ""})
     missing = _unknown_of_all(chosen)
     reasons = [(c, _why_not_general(c, missing)) for c in head.assertions if c.enabled]
     general = [check for check, why in reasons if not why]
@@ -117,13 +124,18 @@ def _column_of(check: AssertionSpec) -> str:
     return "tool_calls" if check.grader.family in {"tools", "retrieval"} else ""
 
 
-def freeze_conversations(frozen: Frozen, chosen: QuerySet[Execution]) -> None:
-    """Add each conversation as a case that has its messages and no checks of its own."""
+def freeze_conversations(
+    frozen: Frozen, chosen: QuerySet[Execution], checks: Sequence[AssertionSpec]
+) -> None:
+    """Add each conversation as a case that has its messages.
+
+    Those `checks` of the suite that read the whole conversation grade it once, after its last reply.
+    """
     place = Coalesce(F("source"), F("pk"))
     rows = chosen.annotate(place=place).order_by("position", "trial").values_list("case", "place")
     names: dict[str, int] = dict(rows.iterator(AT_ONCE))
     for name, trial in _trials(names):
-        frozen.add(_as_case(name, trial), trials=0)
+        frozen.add(_as_case(name, trial, checks), trials=0)
 
 
 def _trials(names: dict[str, int]) -> Iterator[tuple[str, Trial]]:
@@ -136,11 +148,19 @@ def _trials(names: dict[str, int]) -> Iterator[tuple[str, Trial]]:
             yield name, trial or Trial(name, 1, 1, "")
 
 
-def _as_case(name: str, trial: Trial) -> CaseSpec:
-    return CaseSpec(name=name, turns=[*map(_as_turn, trial.turns)] or [TurnSpec(user=NO_TEXT)])
+def _as_case(name: str, trial: Trial, checks: Sequence[AssertionSpec]) -> CaseSpec:
+    of_replies = [check for check in checks if check.scope != "conversation"]
+    before = None if len(of_replies) == len(checks) else of_replies
+    last = max((n for n, turn in enumerate(trial.turns) if _is_answered(turn)), default=0)
+    turns = [_as_turn(turn, before if n < last else None) for n, turn in enumerate(trial.turns)]
+    return CaseSpec(name=name, turns=turns or [TurnSpec(user=NO_TEXT)])
 
 
-def _as_turn(turn: TurnRecord) -> TurnSpec:
+def _as_turn(turn: TurnRecord, checks: list[AssertionSpec] | None) -> TurnSpec:
     user = turn.user if turn.user.strip() else NO_TEXT
     # A message without a reply, such as a last word of thanks, has nothing to check.
-    return TurnSpec(user=user) if turn.reply or turn.error else TurnSpec(user=user, assertions=[])
+    return TurnSpec(user=user, assertions=checks if _is_answered(turn) else [])
+
+
+def _is_answered(turn: TurnRecord) -> bool:
+    return bool(turn.reply or turn.error)

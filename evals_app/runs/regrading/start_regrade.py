@@ -21,7 +21,7 @@ from evals_app.engine.preparing.needs import Needs
 from evals_app.engine.preparing.obstacles import Obstacles
 from evals_app.engine.preparing.text_comparison import TextComparison
 from evals_app.engine.specs.base_spec import ModelSpec, read_model
-from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.engine.suites.suite_spec import AssertionSpec, SuiteSpec
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec, conversation_digest, read_case
 from evals_app.models import Execution, Run, Suite, Transcript
 from evals_app.reports.words.judges import judges_text
@@ -54,7 +54,8 @@ class RegradePlan:
 
     `left_out` has the names of cases that cannot be graded: `changed` (the agent would see another
     conversation today), `gone` (the suite no longer has them), `pruned` (their transcripts were
-    removed). `unused` are checks of the suite that do not apply to real conversations.
+    removed). `unused` are checks of the suite that do not apply to real conversations. `check` is one
+    that is tried, in place of those of the suite.
     """
 
     run: Run
@@ -64,10 +65,17 @@ class RegradePlan:
     head: SnapshotSpec
     judges: str  # see reports/words/judges.py
     suite: Suite | None = None  # whose run it is
+    check: AssertionSpec | None = None
     frozen: Frozen | None = None  # None: the snapshot of the run, as it is
     left_out: dict[str, list[str]] = field(default_factory=dict)
     unused: list[str] = field(default_factory=list)
     planned: list[PlannedExecution] = field(default_factory=list)
+
+    @property
+    def is_general(self) -> bool:
+        """Whether checks grade what was said, whatever the suite has as cases."""
+        is_current = self.version == "current"
+        return is_current and (self.run.is_of_real_conversations or self.check is not None)
 
     @property
     def reuses_answers(self) -> bool:
@@ -124,7 +132,7 @@ def regrade(
             replaced_model=run.replaced_model,
             overrides=run.overrides,
             losses=run.losses,
-            is_tryout=run.is_tryout,
+            is_tryout=run.is_tryout or regrading.check is not None,
             created_by=by,
             max_cost_usd=max_cost_usd,
             baseline=run.baseline,
@@ -139,6 +147,7 @@ def plan_regrade(
     *,
     suite: Version = "current",
     by_suite: Suite | None = None,
+    check: AssertionSpec | None = None,
     cases: Collection[str] | None = None,
     executions: Collection[int] | QuerySet[Any, int] | None = None,
     trials: int = 1,
@@ -149,7 +158,8 @@ def plan_regrade(
     """Find out what would be graded again, of a run that has ended.
 
     The suite's checks are those of today or those of the run, for real conversations the general
-    ones of `by_suite`; `judge` replaces the run's judge, but not one that a check names itself.
+    ones of `by_suite`, or the one `check`; `judge` replaces the run's judge, but not one that a
+    check names itself.
     `cases` are names, `executions` keys of the run's own. Grading each conversation in several
     `trials` shows how steady the judge is.
 
@@ -161,7 +171,7 @@ def plan_regrade(
     chosen = _find_executions(run, cases=cases, executions=executions)
     other = _read_judge(judge)
     of_suite = by_suite or run.suite
-    regrading = RegradePlan(run, suite, trials, judge, head=old, judges=run.judge, suite=of_suite)
+    regrading = RegradePlan(run, suite, trials, judge, old, run.judge, of_suite, check)
     names = set(chosen.order_by().values_list("case", flat=True).distinct())
     with Frozen(RunPart(names=names, with_disabled=_has_disabled(run.suite, names))) as frozen:
         needs, obstacles = Needs(), obstacles_now()
@@ -195,12 +205,12 @@ def _read_checks(
         _read_stored(run, regrading.head, frozen, needs)
         return regrading.head.suite
     suite = _suite_of(run, regrading.suite)
-    if not run.is_of_real_conversations:
+    if not regrading.is_general:
         return read_suite(suite, frozen, needs, obstacles, most_cases=None)
-    general = read_general_checks(suite, needs, chosen=chosen)
+    general = read_general_checks(suite, needs, chosen=chosen, only=regrading.check)
     regrading.unused = general.unused
     regrading.head = regrading.head.model_copy(update=general.test_data)
-    freeze_conversations(frozen, chosen)
+    freeze_conversations(frozen, chosen, general.suite.assertions)
     return general.suite
 
 
@@ -295,7 +305,7 @@ def _plan(regrading: RegradePlan, chosen: QuerySet[Execution], frozen: Frozen) -
     """Find the place of each conversation among the cases, and what keeps others from being graded."""
     run, trials = regrading.run, regrading.trials
     places = {case.name: (n, conversation_digest(case.content)) for n, case in enumerate(frozen)}
-    may_differ = regrading.version == "current" and not run.is_of_real_conversations
+    may_differ = regrading.version == "current" and not regrading.is_general
     before = _conversations(run) if may_differ else {}
     stored = Transcript.objects.filter(pk=OuterRef("conversation"))
     rows = chosen.annotate(

@@ -92,10 +92,12 @@ def review_grade(
     reason: str = "",
     was_blind: bool = False,
     task: ReviewTask | None = None,
+    entered_by: User | None = None,
 ) -> Review:
     """Store a person's review of a grade, or of a rubric bullet, in place of their earlier one.
 
-    A `score` decides whether the check passes, as the judge's would.
+    A `score` decides whether the check passes, as the judge's would. `entered_by` is who entered the
+    word of another person.
 
     Raises:
         CannotReviewError: there is no such bullet, or no verdict can be computed from it.
@@ -117,7 +119,7 @@ def review_grade(
         task=task,
         **author_of(by),
     )
-    _add(review, _verdict_in_words(review))
+    _add(review, _verdict_in_words(review), entered_by=entered_by)
     return review
 
 
@@ -264,7 +266,7 @@ def _verdict_in_words(review: Review) -> str:
 # Writing it
 
 
-def _add(review: Review, note: str) -> None:
+def _add(review: Review, note: str, *, entered_by: User | None = None) -> None:
     """Store a review in place of its author's earlier one of the same thing."""
     execution = review.execution
     with _changing([execution]) as also:
@@ -284,7 +286,7 @@ def _add(review: Review, note: str) -> None:
         ]
         Review.objects.bulk_create(copies)
         also += [earlier.execution for earlier in withdrawn]
-        _note(execution, note, review.by)
+        _note(execution, note, entered_by or review.by)
 
 
 @contextmanager
