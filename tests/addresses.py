@@ -132,6 +132,7 @@ def samples_for(settings: Any) -> Samples:
     }
     parts |= {"failures": rows["acceptedfailure"].pk, "what": "shipped"}
     parts |= {"tokens": token.pk}
+    parts |= {"readings": rows["reading"].pk, "groups": rows["notegroup"].pk}
     parts |= {"username": "sample"}
     parts |= {"schedules": rows["schedule"].pk, "webhooks": rows["webhook"].pk}
     parts |= {"delivery": rows["webhook"].deliveries.create(body="{}").pk}

@@ -7,10 +7,14 @@ from random import Random
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from evals_app.library.importing.file_import import import_files
-from evals_app.models import AgentCall, Case, Delivery, Execution, Settlement, Suite, Webhook
+from evals_app.models import AgentCall, Case, Delivery, Execution, Run, Settlement, Suite, Webhook
+from evals_app.runs.recorded.grade_conversations import WantedConversations
+from evals_app.runs.recorded.note_groups import find_or_make_group
+from evals_app.runs.recorded.readings import draw
 from evals_app.runs.retests.candidates import plan_settlement
 from evals_app.runs.retests.rounds import start_settlement
 from tests.api.clients import make_client
@@ -81,6 +85,16 @@ def known(client: Any) -> dict[str, Any]:
         "webhooks": hook.pk,
         "deliveries": Delivery.objects.create(webhook=hook, run=head).pk,
         "settlements": settlement.pk,
+        **_reading(head),
+    }
+
+
+def _reading(run: Run) -> dict[str, int]:
+    reader = User.objects.create_superuser("reader")
+    reading = draw(run, WantedConversations(count=1), by=reader)
+    return {
+        "readings": reading.pk,
+        "note-groups": find_or_make_group(reading, "Prices", by=reader).pk,
     }
 
 
@@ -133,6 +147,15 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         "POST /api/runs/{id}/rerun/": {"only": "failed", "cases": ["case 2"]},
         "POST /api/runs/{id}/resume/": {"max_cost_usd": 1},
         "POST /api/runs/{id}/review-tasks/": {"count": 1, "people": [], "only_judged": True},
+        "POST /api/readings/": {"run": known["base"], "count": 1},
+        "POST /api/readings/{id}/notes/": {
+            "position": 1,
+            "kind": "wrong",
+            "text": "x",
+            "group": "y",
+        },
+        "POST /api/readings/{id}/groups/": {"name": "y", "notes": [1]},
+        "PATCH /api/note-groups/{id}/": {"name": "z", "notes": []},
         "POST /api/schedules/": scheduling,
         "PUT /api/schedules/{id}/": scheduling,
         "PATCH /api/schedules/{id}/": {"trials": 2, "suites": ["greetings"]},
