@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from evals_app.engine.specs.base_spec import Slug, Spec
 from evals_app.models import ConversationSet, NoteGroup, Reading, ReadingNote, Run
 from evals_app.models.judging.readings import MAX_GROUP, MAX_NOTE
-from evals_app.reports.answers.readings import (
+from evals_app.reports.answers.reading.reading_answers import (
     NoteGroupJson,
     PartJson,
     ReaderJson,

@@ -20,6 +20,7 @@ from evals_app.engine.judging.answers.asking import PromptText
 from evals_app.engine.specs.base_spec import read_model
 from evals_app.formats.snapshots.run_snapshot import read_case
 from evals_app.models import Agent, Run, Suite, Transcript
+from evals_app.models.people.activity import note_nothing
 from evals_app.runs.playground import short_lived_suite
 from evals_app.runs.starting.forecast import forecast
 from evals_app.runs.starting.freeze import CannotStartError
@@ -68,7 +69,9 @@ def forecast_question(model: str, question: Question, *, by: User) -> Forecast:
         CannotStartError: as `ask_model`.
     """
     with _suite_for(model, question) as suite:
-        return forecast(suite, by=by.pk)
+        expected = forecast(suite, by=by.pk)
+    note_nothing()
+    return expected
 
 
 def answer_of(run: Run) -> QuestionReply:

@@ -14,11 +14,12 @@ from evals_app.admin.readings.check_page import TRYING, find_group, refresh_unle
 from evals_app.admin.readings.read_page import find_reading
 from evals_app.admin.starting.run_dialog import leave_dialog
 from evals_app.engine.basics.errors import CannotError
-from evals_app.models import Reading, Run
+from evals_app.models import Run
 from evals_app.reports.answers.forecasts import in_words
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.questions import Question, forecast_question
 from evals_app.runs.recorded.judge_proposals import (
+    close_proposal,
     propose_criterion,
     propose_groups,
     question_of_criterion,
@@ -82,7 +83,7 @@ def _ask(
         if form.is_valid():
             start(form.cleaned_data["judge"])
             return leave_dialog(then)
-        if judge:
+        if judge and not form.is_bound:
             by = person(request)
             forecast = forecast_question(judge, question(), by=by)
             context["price"] = in_words(forecast, month_left_usd=month_left(by.pk))
@@ -96,6 +97,6 @@ def proposals_live(request: HttpRequest, pk: int) -> HttpResponse:
     """Reload the page as soon as the judge has proposed groups; drop them if that is posted."""
     reading = find_reading(pk)
     if request.method == "POST":
-        Reading.objects.filter(pk=pk).update(proposal=None)
+        close_proposal(reading, by=person(request))
         return redirect("admin:evals_app_reading_groups", pk)
     return refresh_unless(bool(reading.proposal and reading.proposal.is_open))

@@ -148,6 +148,11 @@ def note_act(kind: str, text: str, *, user: Any, row: Any = None, name: str = ""
     )
 
 
+def note_nothing() -> None:
+    """Note no act: what was written was needed for a price only, and was removed."""
+    source_of_acts().acts += 1
+
+
 def _object(row: Any) -> dict[str, str]:
     if row is None:
         return {}

@@ -21,8 +21,9 @@ from evals_app.engine.proposing.from_notes import (
     read_criterion,
     read_groups,
 )
-from evals_app.models import NoteGroup, Reading, ReadingNote, Run
+from evals_app.models import Activity, NoteGroup, Reading, ReadingNote, Run
 from evals_app.models.judging.readings import MAX_GROUP
+from evals_app.models.people.activity import note_act
 from evals_app.runs.questions import Question, answer_of, ask_model
 from evals_app.runs.recorded.note_groups import current_groups
 from evals_app.runs.recorded.readings import CannotReadError, Kind, notes_of
@@ -83,6 +84,14 @@ def propose_groups(reading: Reading, judge: str, *, by: User) -> Run:
     return run
 
 
+def close_proposal(reading: Reading, *, by: User) -> None:
+    """Stop showing what a judge proposed."""
+    Reading.objects.filter(pk=reading.pk).update(proposal=None)
+    note_act(
+        Activity.Kind.CHANGED, "Closed the groups that a judge proposed.", user=by, row=reading
+    )
+
+
 @transaction.atomic
 def propose_criterion(group: NoteGroup, judge: str, *, by: User) -> Run:
     """Ask a judge for the criterion of a group's check; `drafted_criterion` reads the answer.
@@ -92,7 +101,7 @@ def propose_criterion(group: NoteGroup, judge: str, *, by: User) -> Run:
         CannotReadError: the group has no notes.
     """
     run = ask_model(judge, question_of_criterion(group), by=by)
-    # It begins anew: what was tried has other words.
+    # Again from scratch: what was tried has other words.
     NoteGroup.objects.filter(pk=group.pk).update(draft=run, criterion="", trial=None)
     return run
 

@@ -163,6 +163,7 @@ def test_the_judge_drafts_and_people_decide(
 
     ask = url("reading_propose", reading.pk)
     assert admin_client.get(ask).context["price"]
+    assert not Activity.objects.filter(text__startswith="Wrote").exists()
     assert "problems" in admin_client.post(ask, {"judge": "scripted/nobody"}).context
     assert admin_client.get(url("reading_proposals", reading.pk)).status_code == 204
     post(admin_client, ask, judge="scripted/judge")
