@@ -14,7 +14,7 @@ INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --require-ha
 BEFORE_A_COMMIT := not (slow or fault or bench)
 LATER := slow or fault or bench
 ON_POSTGRESQL := both or postgres
-ASKING := tests/admin tests/migrations tests/models tests/runs tests/api tests/library tests/management tests/evalsite
+ASKING := tests/admin tests/migrations tests/models tests/runs tests/api tests/library tests/management tests/evalsite tests/faults
 QUICK := tests/engine tests/formats tests/reports tests/fixtures_app tests/test_architecture.py tests/test_messages.py
 # Run tests side by side. With SECOND_TRY, what failed runs once more, alone, and is listed if it passes.
 side_by_side = $(PY) -m pytest --numprocesses auto --dist worksteal $(1)$(if $(SECOND_TRY), || \

@@ -37,6 +37,7 @@ from evals_app.models import (
     Settlement,
     Webhook,
 )
+from evals_app.runs.recorded.import_conversations import begin_import
 from fixtures_app.library import save_fixture
 from fixtures_app.models import EntityType, Fixture
 from fixtures_app.spec import FixtureSpec
@@ -133,6 +134,10 @@ def samples_for(settings: Any) -> Samples:
     parts |= {"failures": rows["acceptedfailure"].pk, "what": "shipped"}
     parts |= {"tokens": token.pk}
     parts |= {"readings": rows["reading"].pk, "groups": rows["notegroup"].pk}
+    unfinished = begin_import(
+        rows["conversationset"], "week.jsonl", kind="records", is_masked=True, columns={}
+    )
+    parts |= {"imports": unfinished.pk}
     parts |= {"username": "sample"}
     parts |= {"schedules": rows["schedule"].pk, "webhooks": rows["webhook"].pk}
     parts |= {"delivery": rows["webhook"].deliveries.create(body="{}").pk}
@@ -206,6 +211,11 @@ def samples_for(settings: Any) -> Samples:
         .replace("<uuid:computer>", str(parts["computer"]))
         for route in rest
         if route.startswith(("api/agents/<slug:slug>/calls/", "api/agents/<slug:slug>/computers/"))
+    }
+    urls |= {
+        route: f"/{route}".replace("<slug:slug>", "desk").replace("<int:pk>", str(unfinished.pk))
+        for route in rest
+        if route.startswith("api/conversation-sets/<")
     }
     urls["api/providers/<slug:slug>/"] = f"/api/providers/{rows['provider'].slug}/"
     bodies = {

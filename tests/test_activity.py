@@ -16,9 +16,10 @@ from django.test import Client
 from evals_app.admin.people import profile
 from evals_app.mcp.table import TOOLS
 from evals_app.mcp.tool import Caller, call_tool
-from evals_app.models import Activity, ApiToken, GradeResult, Run
+from evals_app.models import Activity, ApiToken, Assertion, GradeResult, Run
 from evalsite.middleware import WriteWatch
 from tests.addresses import Samples, samples_for
+from tests.runs.recorded.conversations import imported, rows_of
 from tests.runs.suites import finished, make_suite
 from tests.test_permissions import NOBODY, PAGES, REST
 
@@ -44,6 +45,8 @@ LEFT_OUT = {
     "POST api/agents/<slug:slug>/calls/": CONNECTED,
     "POST api/agents/<slug:slug>/calls/<int:pk>/answer/": CONNECTED,
     "DELETE api/agents/<slug:slug>/computers/<uuid:computer>/": CONNECTED,
+    "POST api/conversation-sets/<slug:slug>/grade/": "starts a run, which notes it",
+    "POST api/conversation-sets/<slug:slug>/grade/forecast/": READS,
     "POST api/otlp/v1/traces": "spans of agents are no act of a person",
     "DELETE api/runs/<int:pk>/": "is being retested: see tests/runs/forgetting/",
     "DELETE api/people/<str:username>/": "writes the account: see tests/runs/forgetting/",
@@ -57,11 +60,16 @@ _CASE = {"name": "New", "turns": [{"user": "Hello", "assertions": []}]}
 _SCHEDULE = {"suites": ["refunds"], "frequency": "daily", "at": "03:00", "time_zone": "UTC"}
 _HOOK = {"name": "New", "url": "https://example.org/", "on_end": True}
 _FIXTURE = {"name": "Store", "slug": "shop", "entities": []}
-QUERIES = {"POST api/files/": "?name=a.txt"}
+QUERIES = {
+    "POST api/files/": "?name=a.txt",
+    "POST api/conversation-sets/<slug:slug>/imports/": "?name=a.txt",
+}
 BODIES: dict[str, Any] = {
     "POST api/runs/": {"suite": "refunds"},
     "POST api/runs/<int:pk>/pin/": {"is_pinned": True},
     "POST api/runs/<int:pk>/baseline/": {"is_baseline": False},
+    "POST api/conversation-sets/": {"name": "New"},
+    "POST api/conversation-sets/<slug:slug>/imports/": "Customer: Why?\nAgent: So.",
     "POST api/schedules/": _SCHEDULE,
     "PUT api/schedules/<int:pk>/": _SCHEDULE,
     "POST api/webhooks/": _HOOK,
@@ -165,6 +173,9 @@ def tool_arguments(ended: Run) -> dict[str, Callable[[], dict[str, Any]]]:
     """Return the arguments of each tool that writes; some are about the run of the tool before."""
     grade = GradeResult.objects.filter(execution__run=ended).earliest("pk")
 
+    real = imported(rows_of(2)).conversation_set
+    Assertion.objects.create(suite=ended.suite, type="contains", options={"value": "Answer"})
+
     def latest() -> dict[str, Any]:
         return {"run": Run.objects.latest("pk").pk}
 
@@ -175,6 +186,16 @@ def tool_arguments(ended: Run) -> dict[str, Callable[[], dict[str, Any]]]:
         "resume_run": lambda: {**latest(), "max_cost_usd": 1},
         "rerun_cases": lambda: {"run": ended.pk, "only": "all", "max_cost_usd": 0.5},
         "regrade_run": lambda: {"run": ended.pk, "max_cost_usd": 0.5},
+        "import_conversations": lambda: {
+            "set": real.slug,
+            "file_name": "a.txt",
+            "content": "Customer: Why?\nAgent: So.",
+        },
+        "grade_conversations": lambda: {
+            "set": real.slug,
+            "suite": ended.suite_slug,
+            "max_cost_usd": 0.5,
+        },
         "review_conversation": lambda: {
             "execution": grade.execution_id,
             "grade": grade.pk,

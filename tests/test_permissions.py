@@ -104,6 +104,7 @@ _SET = "admin/evals_app/conversationset/"
 _READING = "admin/evals_app/reading/<int:pk>/"
 _GROUP = "admin/evals_app/notegroup/<int:pk>/"
 _READS = f"view_execution {REVIEWING}"
+_SETS = "api/conversation-sets/"
 _JUDGES = "admin/evals_app/judgetally/"
 _TASK = "admin/evals_app/reviewtask/"
 _SEES_CEILINGS = "view_monthlyceiling|change_monthlyceiling"
@@ -293,6 +294,7 @@ PAGES: dict[str, Need] = {
     f"{_GROUP}check/price/": {"GET": NOBODY, "POST": f"{_READS} {RUNNING}"},
     f"{_GROUP}check/draft/": f"{_READS} {RUNNING}",
     f"{_GROUP}check/live/": {"GET": f"{_READS} {RUNNING}", "POST": NOBODY},
+    f"{_SET}imports/<int:pk>/discard/": "add_conversationset",
     f"{_SETTLEMENT}start/<int:pk>/": RUNNING,
     f"{_SETTLEMENT}start/<int:pk>/price/": RUNNING,
     f"{_SETTLEMENT}<int:pk>/live/": "view_run",
@@ -448,6 +450,25 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/review-tasks/<int:pk>/close/": {"POST": ("author", REVIEWING)},
     "api/runs/<int:pk>/regrade/": {"POST": ("run", RUNNING)},
     "api/runs/<int:pk>/regrade/forecast/": {"POST": ("read", "view_run")},
+    f"{_SETS}": {
+        "GET": ("read", "view_conversationset"),
+        "POST": ("author", "add_conversationset"),
+    },
+    f"{_SETS}<slug:slug>/": {
+        "GET": ("read", "view_conversationset"),
+        "DELETE": ("author", "delete_conversationset"),
+    },
+    f"{_SETS}<slug:slug>/imports/": {
+        "GET": ("read", "view_conversationset"),
+        "POST": ("author", "add_conversationset"),
+    },
+    f"{_SETS}<slug:slug>/imports/<int:pk>/": {
+        "GET": ("read", "view_conversationset"),
+        "DELETE": ("author", "add_conversationset"),
+    },
+    f"{_SETS}<slug:slug>/conversations/": {"GET": ("read", "view_conversationset view_execution")},
+    f"{_SETS}<slug:slug>/grade/": {"POST": ("run", f"{RUNNING} view_conversationset")},
+    f"{_SETS}<slug:slug>/grade/forecast/": {"POST": ("run", f"{RUNNING} view_conversationset")},
     "api/schedules/": {
         "GET": ("read", "view_schedule"),
         "POST": ("run", f"add_schedule {RUNNING}"),

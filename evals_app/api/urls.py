@@ -6,6 +6,7 @@ from rest_framework.views import APIView
 from evals_app.api import (
     activity,
     comparing,
+    conversation_sets,
     forgetting,
     people,
     readings,
@@ -21,6 +22,7 @@ from evals_app.api.runs import connections, history, reports, run_actions, run_v
 from evals_app.requests.openapi import Docs, Index, NotFound, Schema
 
 app_name = "api"
+_SET = "conversation-sets/<slug:slug>"
 
 # Address, view, name.
 _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
@@ -47,6 +49,17 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
     ("review-tasks/<int:pk>/close/", review_tasks.CloseReviewTask, "review-task-close"),
     ("runs/<int:pk>/regrade/", run_actions.grade_again, "run-regrade"),
     ("runs/<int:pk>/regrade/forecast/", run_actions.ForecastRegrade, "run-regrade-forecast"),
+    ("conversation-sets/", conversation_sets.ConversationSets, "conversation-sets"),
+    (f"{_SET}/", conversation_sets.OneConversationSet, "conversation-set"),
+    (f"{_SET}/imports/", conversation_sets.ConversationImports, "conversation-imports"),
+    (
+        f"{_SET}/imports/<int:pk>/",
+        conversation_sets.OneConversationImport,
+        "conversation-import",
+    ),
+    (f"{_SET}/conversations/", conversation_sets.ConversationsOfSet, "conversations-of-set"),
+    (f"{_SET}/grade/", conversation_sets.GradeSet, "conversation-set-grade"),
+    (f"{_SET}/grade/forecast/", conversation_sets.ForecastGrading, "conversation-set-forecast"),
     ("schedules/", schedules.Schedules, "schedules"),
     ("schedules/<int:pk>/", schedules.OneSchedule, "schedule"),
     ("webhooks/", webhooks.Webhooks, "webhooks"),

@@ -1,12 +1,13 @@
 """The tools, in the order in which a client lists them."""
 
 from evals_app.library.shipping import DECIDING
-from evals_app.mcp import acting, answers, authored, results
+from evals_app.mcp import acting, answers, authored, conversations, results
 from evals_app.mcp.tool import Operation
 from evals_app.reports.answers.forecasts import ForecastAnswer
 from evals_app.reports.answers.release import ReleaseJson, ShipDecisionJson
 from evals_app.reports.answers.run_answers import ReviewJson
 from evals_app.requests.bodies import StartRun
+from evals_app.requests.conversation_sets import ConversationImportAnswer, GradingForecast
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.throttles import CheckTrials, Uploads
 from evals_app.runs.ground.rights import RUNNING
@@ -17,6 +18,7 @@ _AGENTS = Need(Scope.READ, "evals_app.view_agent")
 _FIXTURES = Need(Scope.READ, "fixtures_app.view_fixture")
 _RUNS = Need(Scope.READ, "evals_app.view_run")
 _RUN = Need(Scope.RUN, *RUNNING)
+_SETS = Need(Scope.READ, "evals_app.view_conversationset")
 _ANYONE = Need(Scope.READ)
 _AUTHORS = Need(Scope.AUTHOR)  # what files may contain is checked when they are read
 
@@ -292,6 +294,68 @@ _TABLE = (
         _RUN,
         acting.regrade_run,
         answers.StartedData,
+        is_read_only=False,
+    ),
+    Operation(
+        "list_conversation_sets",
+        "List sets of real conversations",
+        "List the sets of conversations that really happened, with how many each has.",
+        conversations.AllSets,
+        {},
+        _SETS,
+        conversations.list_sets,
+        conversations.SetsData,
+    ),
+    Operation(
+        "list_real_conversations",
+        "List real conversations",
+        "List the conversations of a set, the last imported first: id, day, topics, and the number of the"
+        " execution that has what was said.",
+        conversations.FindConversations,
+        {"set": "help-desk", "topic": "price"},
+        Need(Scope.READ, "evals_app.view_conversationset", "evals_app.view_execution"),
+        conversations.list_conversations,
+        conversations.ConversationsData,
+    ),
+    Operation(
+        "import_conversations",
+        "Import real conversations",
+        "Import the content of a file into a set, which is made if there is none of this name. Names,"
+        " addresses and numbers are masked. Each conversation is imported once.",
+        conversations.ImportText,
+        {
+            "set": "Help desk",
+            "file_name": "week.txt",
+            "content": "Customer: Why 9 euros?\nAgent: It is 6.90.",
+        },
+        Need(Scope.AUTHOR, "evals_app.add_conversationset"),
+        conversations.import_text,
+        ConversationImportAnswer,
+        is_read_only=False,
+        is_idempotent=True,
+        rate=Uploads,
+    ),
+    Operation(
+        "forecast_grading",
+        "Forecast grading real conversations",
+        "Estimate what grading conversations of a set costs, and read which checks of the suite apply."
+        " Starts nothing.",
+        conversations.GradeOfSet,
+        {"set": "help-desk", "suite": "refunds", "count": 100, "max_cost_usd": 0.5},
+        Need(Scope.RUN, *RUNNING, "evals_app.view_conversationset"),
+        conversations.forecast_grading,
+        GradingForecast,
+    ),
+    Operation(
+        "grade_conversations",
+        "Grade real conversations",
+        "Grade a sample of a set by the general checks of a suite. No agent is asked, only judges. Call"
+        " forecast_grading first.",
+        conversations.GradeOfSet,
+        {"set": "help-desk", "suite": "refunds", "count": 100, "max_cost_usd": 0.5},
+        Need(Scope.RUN, *RUNNING, "evals_app.view_conversationset"),
+        conversations.grade_conversations,
+        conversations.GradingData,
         is_read_only=False,
     ),
     Operation(

@@ -179,7 +179,7 @@ def find_or_404(rows: QuerySet[M], **key: object) -> M:
     return row
 
 
-def new_response(answer: object, name: str, *args: int) -> Response:
+def new_response(answer: object, name: str, *args: int | str) -> Response:
     """Return the response for something new, which is at the address of this name."""
     address = reverse(f"api:{name}", args=args)
     return Response(answer, status=201, headers={"Location": address})

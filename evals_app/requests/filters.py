@@ -7,11 +7,22 @@ from django.core.validators import EMPTY_VALUES
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django_filters import rest_framework as filters
 
-from evals_app.models import Activity, Case, CaseResult, Execution, Review, Run, Suite, Yardstick
+from evals_app.models import (
+    Activity,
+    Case,
+    CaseResult,
+    Execution,
+    ImportedConversation,
+    Review,
+    Run,
+    Suite,
+    Yardstick,
+)
 from evals_app.models.authored.suites import SuiteQuerySet
 from evals_app.models.judging.reviews import IS_LABEL
 from evals_app.requests.pagination import MAX_ID
 from evals_app.runs.reading.case_history import COUNTED
+from evals_app.runs.recorded.grade_conversations import WantedConversations, flag_of
 from evals_app.runs.starting.select import with_tag
 
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -185,3 +196,26 @@ class HistoryFilters(filters.FilterSet):  # type: ignore[misc]
     def filter_queryset(self, queryset: QuerySet[CaseResult]) -> QuerySet[CaseResult]:
         results = queryset.filter(name=self.form.cleaned_data["case"])
         return results if self.form.cleaned_data["all"] == "true" else results.filter(COUNTED)
+
+
+class ConversationFilters(filters.FilterSet):  # type: ignore[misc]
+    """Filters of the conversations of a set."""
+
+    since = filters.DateFilter(label="Of this day or later.")
+    until = filters.DateFilter(label="Of this day or before.")
+    topic = filters.CharFilter(label="Topic.")
+    fact = filters.CharFilter(label="Name and value, for example channel=chat.")
+    id = filters.CharFilter(label="Part of the id in the file.")
+
+    def filter_queryset(
+        self, queryset: QuerySet[ImportedConversation]
+    ) -> QuerySet[ImportedConversation]:
+        given = self.form.cleaned_data
+        wanted = WantedConversations(
+            since=given["since"],
+            until=given["until"],
+            topic=given["topic"] or "",
+            flag=flag_of(given["fact"] or ""),
+            text_id=given["id"] or "",
+        )
+        return wanted.narrow(queryset)

@@ -11,7 +11,17 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evals_app.library.importing.file_import import import_files
-from evals_app.models import AgentCall, Case, Delivery, Execution, Run, Settlement, Suite, Webhook
+from evals_app.models import (
+    AgentCall,
+    Assertion,
+    Case,
+    Delivery,
+    Execution,
+    Run,
+    Settlement,
+    Suite,
+    Webhook,
+)
 from evals_app.runs.recorded.grade_conversations import WantedConversations
 from evals_app.runs.recorded.note_groups import find_or_make_group
 from evals_app.runs.recorded.readings import draw
@@ -22,6 +32,7 @@ from tests.api.test_hostile import HUGE, VALUES, faults
 from tests.formats.test_otlp import SPAN
 from tests.library.written import AGENT, FIXTURE, JUDGE, PROVIDER, SUITE
 from tests.runs.judged_runs import judged_run
+from tests.runs.recorded.conversations import imported, rows_of
 from tests.runs.settlements import rewrite
 from tests.runs.suites import finished
 
@@ -66,6 +77,10 @@ def known(client: Any) -> dict[str, Any]:
     assert isinstance(settlement, Settlement)
     post = partial(client.post, format="json")
     post(f"/api/settlements/{settlement.pk}/cancel/")  # so that another one can begin
+    real = imported(rows_of(2))
+    Assertion.objects.create(
+        suite=Suite.objects.get(slug="greetings"), type="contains", options={"value": "x"}
+    )
     schedule = post("/api/schedules/", {"suites": ["greetings"]}).json()["id"]
     Suite.objects.filter(agent__slug="shop").update(tags=["returns"])
     return {
@@ -82,6 +97,8 @@ def known(client: Any) -> dict[str, Any]:
         "fixtures": "orders",
         "providers": "proxy",
         "schedules": schedule,
+        "conversation-sets": real.conversation_set.slug,
+        "imports": real.pk,
         "webhooks": hook.pk,
         "deliveries": Delivery.objects.create(webhook=hook, run=head).pk,
         "settlements": settlement.pk,
@@ -117,7 +134,11 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
     case = written(f"/api/suites/greetings/cases/{known['cases']}/")
     files = [{"path": file.path, "content": file.content.decode()} for file in (AGENT, JUDGE)]
     review = {"kind": "verdict", "grade": known["grade"], "passed": True, "reason": "So."}
+    grading = {"suite": "greetings", "count": 1, "max_cost_usd": 1}
     return {
+        "POST /api/conversation-sets/": {"name": "Chat"},
+        "POST /api/conversation-sets/{slug}/grade/": grading,
+        "POST /api/conversation-sets/{slug}/grade/forecast/": grading,
         "PATCH /api/agents/{slug}/": {"description": "Changed."},
         "PUT /api/agents/{slug}/": written("/api/agents/shop/"),
         "PATCH /api/fixtures/{slug}/": {"description": "Changed."},

@@ -14,7 +14,7 @@ from evals_app.engine.graders import ALIASES, GRADERS, GROUPS
 from evals_app.library.importing.file_import import import_files
 from evals_app.mcp.table import TOOLS
 from evals_app.mcp.tool import PART_CHARS, Caller, ToolAnswer, call_tool
-from evals_app.models import ApiToken, Run, Suite
+from evals_app.models import ApiToken, Assertion, Run, Suite
 from evals_app.requests import waiting
 from evals_app.requests.permissions import Scope
 from evals_app.runs.ending.cancel import cancel_run
@@ -273,6 +273,7 @@ def test_two_runs_are_compared_and_values_stay_hidden_from_those_who_may_not_see
 
 
 RUNNING = {"evals_app.view_run", "evals_app.add_run"}
+SETS = "evals_app.view_conversationset"
 NEEDS: dict[str, tuple[str, set[str]]] = {
     **dict.fromkeys(("list_suites", "read_suite"), ("read", {"evals_app.view_suite"})),
     **dict.fromkeys(("list_agents", "read_agent"), ("read", {"evals_app.view_agent"})),
@@ -288,6 +289,10 @@ NEEDS: dict[str, tuple[str, set[str]]] = {
     **dict.fromkeys(
         ("start_run", "cancel_run", "resume_run", "rerun_cases", "regrade_run"), ("run", RUNNING)
     ),
+    "list_conversation_sets": ("read", {SETS}),
+    "list_real_conversations": ("read", {SETS, "evals_app.view_execution"}),
+    "import_conversations": ("author", {"evals_app.add_conversationset"}),
+    **dict.fromkeys(("forecast_grading", "grade_conversations"), ("run", RUNNING | {SETS})),
     "review_conversation": ("author", {"evals_app.view_execution", "evals_app.review_execution"}),
     "decide_release": ("run", {"evals_app.view_run", "evals_app.decide_release"}),
 }
@@ -306,6 +311,8 @@ def test_each_tool_needs_a_scope_and_permissions() -> None:
         "resume_run",
         "rerun_cases",
         "regrade_run",
+        "import_conversations",
+        "grade_conversations",
         "review_conversation",
         "decide_release",
     }
@@ -421,3 +428,23 @@ def test_uploads_and_tried_checks_are_counted(name: str, scope: str, settings: A
     answers = [call(name, TOOLS[name].example, who=caller).text for _ in itertools.repeat(0, 3)]
 
     assert ["Too many requests" in answer for answer in answers] == [False, False, True]
+
+
+def test_real_conversations_are_imported_masked_listed_and_graded() -> None:
+    content = "Customer: I am ann@example.org\nAgent: It is 6.90."
+    told = call("import_conversations", {"set": "Desk", "file_name": "a.txt", "content": content})
+    assert (told.data or {})["masked"] == {"e-mail": 1}
+    assert data_of("list_conversation_sets")["sets"][0]["count"] == 1
+    listed = data_of("list_real_conversations", set="desk")["conversations"]
+    assert len(listed) == 1
+    assert "No conversation" in text("list_real_conversations", set="desk", topic="price")
+    assert "desk" in refusal("list_real_conversations", set="desks")
+
+    suite = make_suite()
+    Assertion.objects.create(suite=suite, type="contains", options={"value": "6.90"})
+    given = {"set": "desk", "suite": suite.slug, "max_cost_usd": 0.5}
+    assert data_of("forecast_grading", **given)["conversations"] == 1
+    [run] = data_of("grade_conversations", **given)["runs"]
+    assert run["suite"] == suite.slug
+    unread = refusal("import_conversations", set="Desk", file_name="a.txt", content="nothing")
+    assert "wrote" in unread

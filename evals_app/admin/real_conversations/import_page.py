@@ -19,7 +19,7 @@ from unfold.widgets import (
 from evals_app.admin.kit.pages import form_data, page_context, person
 from evals_app.admin.kit.permissions import refused_upload
 from evals_app.admin.real_conversations.set_page import ADDING
-from evals_app.formats.conversations.read import read_conversations
+from evals_app.formats.conversations.read import MAX_BYTES, read_conversations
 from evals_app.formats.conversations.recorded import ConversationFile, RecordedConversation
 from evals_app.formats.conversations.tables import MEANINGS
 from evals_app.formats.masking.masker import Masker
@@ -29,15 +29,17 @@ from evals_app.runs.recorded.import_conversations import (
     import_conversations,
 )
 from evals_app.runs.recorded.sets import find_or_make_set
+from evals_app.runs.recorded.waiting_imports import NO_CONVERSATIONS, keep_upload
 
 _TEMPLATES = "admin/evals_app/real_conversations"
 _SHOWN = 5  # conversations, before and after masking
 _LOOKED_AT = 200  # conversations that are read for a look
-MAX_BYTES = 50 * 1024 * 1024
+MAX_AT_ONCE = 2 * 1024 * 1024  # larger files are imported by a worker
 _TOO_LARGE = (
-    "The file is larger than 50 MB. Import it in parts, or by the command import_conversations."
+    "The file is larger than 500 MB. Import it in parts, or by the command import_conversations."
 )
-_NO_CONVERSATIONS = "No conversations were found."
+_BY_LINES = (".csv", ".tsv", ".jsonl", ".ndjson", ".txt")  # files of which a part can be looked at
+_NO_LOOK = "The file is too large to look at before it is imported."
 _NOTHING = "Choose a file, or paste text."
 
 
@@ -72,19 +74,41 @@ class ImportConversationsForm(forms.Form):
             raise forms.ValidationError(_TOO_LARGE)
         return given
 
-    def read(self) -> ConversationFile:
-        """Return the conversations of the file, or of the pasted text, its columns as chosen."""
+    @property
+    def is_large(self) -> bool:
+        """Whether the file is too large to be imported while someone waits."""
+        upload = self.cleaned_data.get("file")
+        return upload is not None and upload.size > MAX_AT_ONCE
+
+    @property
+    def is_part(self) -> bool:
+        """Whether only the first part of the file is read here."""
+        return self.is_large or "is_part" in self.data
+
+    def read(self) -> ConversationFile | None:
+        """Return the conversations of the file, or of the pasted text, its columns as chosen.
+
+        Of a large file it is the first part; None if no part of it can be read.
+        """
         upload = self.cleaned_data.get("file")
         if upload is None:
             return read_conversations("pasted text", self.cleaned_data["pasted"].encode())
+        if self.is_part and not upload.name.lower().endswith(_BY_LINES):
+            return None
         upload.seek(0)
-        content: bytes = upload.read()
+        content: bytes = upload.read(MAX_AT_ONCE)
+        if self.is_part:
+            content = content[: content.rfind(b"\n") + 1]
         file = read_conversations(upload.name, content)
-        headers = tuple(self.all_of("header"))
-        if headers != file.headers:  # chosen for another file
-            return file
-        chosen = dict(zip(headers, self.all_of("meaning"), strict=False))
-        return read_conversations(upload.name, content, columns=chosen) if headers else file
+        chosen = self.columns_for(file.headers)
+        return read_conversations(upload.name, content, columns=chosen) if chosen else file
+
+    def columns_for(self, headers: tuple[str, ...]) -> dict[str, str]:
+        """Return what was chosen for columns; nothing if it was for those of another file."""
+        chosen = self.all_of("header")
+        if headers != tuple(chosen):
+            return {}
+        return dict(zip(chosen, self.all_of("meaning"), strict=False))
 
     def all_of(self, name: str) -> list[str]:
         """Return all values that were sent under a name."""
@@ -112,14 +136,22 @@ def import_file(request: HttpRequest) -> HttpResponse:
 
 
 def _import(request: HttpRequest, form: ImportConversationsForm) -> ConversationSet | None:
+    """Import the file, or keep it for a worker; None if it cannot be imported as asked."""
     file = form.read()
-    if not any(True for _ in file):
-        form.add_error(None, file.problems or [_NO_CONVERSATIONS])
+    if file is not None and not any(True for _ in file):
+        form.add_error(None, file.problems or [NO_CONVERSATIONS])
         return None
     target = find_or_make_set(form.cleaned_data["name"], by=person(request))
-    how: Mapping[str, Any] = {"masker": form.masker, "columns": file.columns}
+    how: Mapping[str, Any] = {"columns": file.columns if file else {}, "by": person(request)}
     try:
-        row = import_conversations(target, file, by=person(request), **how)
+        if file is None or form.is_large:
+            upload = form.cleaned_data["file"]
+            upload.seek(0)
+            is_masked = form.cleaned_data["is_masked"]
+            keep_upload(target, upload.name, upload.chunks(), is_masked=is_masked, **how)
+            messages.success(request, "A worker imports the file. This page shows how far it is.")
+            return target
+        row = import_conversations(target, file, masker=form.masker, **how)
     except CannotImportConversationsError as error:
         form.add_error(None, list(error.problems))
         return None
@@ -137,6 +169,8 @@ def look(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return render(request, f"{_TEMPLATES}/look.html", {"problems": _problems_of(form)})
     file, masker = form.read(), form.masker
+    if file is None:
+        return render(request, f"{_TEMPLATES}/look.html", {"remarks": [_NO_LOOK]})
     read = list(islice(file, _LOOKED_AT))
     stored = [masker.of_conversation(item) if masker else item for item in read]
     pairs = list(zip(read, stored, strict=True))
@@ -148,7 +182,7 @@ def look(request: HttpRequest) -> HttpResponse:
         "columns": _columns(file, form.all_of("meaning")),
         "meanings": MEANINGS,
         "count": len(read),
-        "is_part": len(read) == _LOOKED_AT,
+        "is_part": form.is_part or len(read) == _LOOKED_AT,
         "shown": stored[:_SHOWN],
         "masked": sorted(masker.counts.items()) if masker else [],
         "is_masked": masker is not None,

@@ -11,22 +11,31 @@ from django.db.models.fields.json import KT
 from django.forms.models import model_to_dict
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils.text import Truncator
 from unfold.widgets import (
     UnfoldAdminSelectWidget,
     UnfoldAdminTextInputWidget,
 )
 
-from evals_app.admin.kit.pages import ask, list_url
+from evals_app.admin.kit.pages import ask, list_url, person
 from evals_app.admin.kit.presentation import SIGNS, Sign
 from evals_app.admin.starting.run_dialog import leave_dialog
 from evals_app.library.changes.edits import note_deletion
-from evals_app.models import ConversationSet, Execution, ImportedConversation, Run, Transcript
+from evals_app.models import (
+    ConversationImport,
+    ConversationSet,
+    Execution,
+    ImportedConversation,
+    Run,
+    Transcript,
+)
 from evals_app.reports.words.imports import import_in_words
 from evals_app.runs.ground.rights import RUNNING
-from evals_app.runs.recorded.grade_conversations import WantedConversations
+from evals_app.runs.recorded.grade_conversations import WantedConversations, flag_of
 from evals_app.runs.recorded.readings import READING
 from evals_app.runs.recorded.sets import CannotRemoveSetError, remove_set
+from evals_app.runs.recorded.waiting_imports import discard_import
 
 ADDING = "evals_app.add_conversationset"
 DELETING = "evals_app.delete_conversationset"
@@ -71,12 +80,11 @@ class FilterForm(forms.Form):
     def to_wanted(self) -> WantedConversations:
         """Return what was asked for; what cannot be read asks for nothing."""
         given: Mapping[str, Any] = getattr(self, "cleaned_data", {})
-        name, is_there, value = (given.get("flag") or "").partition("=")
         return WantedConversations(
             since=given.get("since"),
             until=given.get("until"),
             topic=given.get("topic") or "",
-            flag=(name.strip(), value.strip()) if is_there and name.strip() else None,
+            flag=flag_of(given.get("flag") or ""),
             text_id=given.get("id") or "",
         )
 
@@ -99,6 +107,7 @@ def set_context(request: HttpRequest, target: ConversationSet) -> dict[str, obje
         "days": _largest(target.days, newest=True),
         "topics": _largest(target.topics),
         "imports": [(row, list(import_in_words(model_to_dict(row)))) for row in imports],
+        "is_importing": any(_is_under_way(row) for row in imports),
         "runs": _graded_runs(request, target),
         **list_context(request, target),
         "may_make_cases": request.user.has_perms(
@@ -126,6 +135,10 @@ def list_context(request: HttpRequest, target: ConversationSet) -> dict[str, obj
         "before": shown[-1].pk if len(rows) > AT_ONCE else None,
         "query": _query(request),
     }
+
+
+def _is_under_way(row: ConversationImport) -> bool:
+    return bool(row.upload) and row.finished_at is None
 
 
 def _page(form: FilterForm, target: ConversationSet, before: str) -> list[ImportedConversation]:
@@ -197,3 +210,24 @@ def ask_to_remove(request: HttpRequest, pk: int) -> HttpResponse:
         note_deletion(target, user=request.user, note="Removed for good.")
         messages.success(request, f"{target.name} was removed.")
     return leave_dialog(list_url(ConversationSet))
+
+
+@permission_required(ADDING, raise_exception=True)
+def ask_to_discard(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask, then remove an import that did not end."""
+    row = get_object_or_404(ConversationImport, pk=pk)
+    if request.method != "POST":
+        return ask(
+            request,
+            title=f"Discard the import of {row.file_name}?",
+            text="Its file and what it has read so far are removed. Nothing of it is in the set yet.",
+            submit="Discard",
+            dismiss="Keep it",
+        )
+    if discard_import(row, by=person(request)):
+        messages.success(request, f"The import of {row.file_name} was discarded.")
+    else:
+        messages.error(request, f"The import of {row.file_name} has ended.")
+    return leave_dialog(
+        reverse("admin:evals_app_conversationset_change", args=[row.conversation_set_id])
+    )

@@ -4,7 +4,7 @@ from evals_app.admin.kit.pages import page_path
 from evals_app.admin.real_conversations.grading import grade, price
 from evals_app.admin.real_conversations.import_page import import_file, look
 from evals_app.admin.real_conversations.set_cases import make_cases_of_set
-from evals_app.admin.real_conversations.set_page import ask_to_remove
+from evals_app.admin.real_conversations.set_page import ask_to_discard, ask_to_remove
 
 _SET = "conversationset"
 
@@ -14,5 +14,6 @@ urlpatterns = [
     page_path(f"{_SET}/<int:pk>/cases/", make_cases_of_set, name=f"{_SET}_cases"),
     page_path(f"{_SET}/<int:pk>/grade/", grade, name=f"{_SET}_grade"),
     page_path(f"{_SET}/<int:pk>/grade/price/", price, name=f"{_SET}_price"),
+    page_path(f"{_SET}/imports/<int:pk>/discard/", ask_to_discard, name=f"{_SET}_discard"),
     page_path(f"{_SET}/<int:pk>/remove/", ask_to_remove, name=f"{_SET}_remove"),
 ]

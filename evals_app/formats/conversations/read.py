@@ -8,6 +8,7 @@
 | text | anything else that says who wrote what |
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 
 from evals_app.formats.conversations.messages import MessageReader, in_turns
@@ -32,9 +33,12 @@ from evals_app.formats.reading.parsed_file import decode_text
 from evals_app.formats.reading.problems import FormatError
 from evals_app.formats.tables import is_spreadsheet
 from evals_app.formats.tables.reader import read_table
+from evals_app.formats.tables.table import TableLimits
 from fixtures_app.ground.strict_json import Json, read_strictly
 
 TABLE, TRACES, RECORDS, TEXT = "table", "traces", "records", "text"
+MAX_BYTES = 500 * 1024 * 1024
+_LIMITS = TableLimits(MAX_BYTES, rows=2_000_000, cells=10_000_000)
 _SPANS = ("resourceSpans", "resource_spans")
 _EMPTY = "The file is empty."
 _NO_TEXT = (
@@ -54,14 +58,14 @@ def read_conversations(
     `columns` says by header what the columns of a table are, as `tables.MEANINGS` names it, and ""
     for those that are facts; None guesses. What cannot be read is in `problems` of the result.
     """
-    file = ConversationFile(name, TABLE, ())
+    file = ConversationFile(name, TABLE, (), digest=hashlib.sha256(content).hexdigest())
     try:
         if is_spreadsheet(name):
             _read_table(file, content, columns)
         elif name.lower().endswith((".pb", ".binpb", ".otlp")):
             _read_traces(file, [content], is_json=False)
         else:
-            _read_text(file, decode_text(name, content))
+            _read_text(file, decode_text(name, content, max_bytes=MAX_BYTES))
     except FormatError as error:
         file.problems += [str(problem) for problem in error.problems]
     except (ColumnsError, OtlpError, NoConversationError) as error:
@@ -70,7 +74,7 @@ def read_conversations(
 
 
 def _read_table(file: ConversationFile, content: bytes, columns: Mapping[str, str] | None) -> None:
-    sheets = read_table(file.name, content).data
+    sheets = read_table(file.name, content, _LIMITS).data
     rows: list[list[str]] = next((rows for rows in sheets.values() if any(map(any, rows))), [])
     for other in [
         title for title, rows_of in sheets.items() if rows_of is not rows and any(map(any, rows_of))

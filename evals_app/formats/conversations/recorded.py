@@ -70,7 +70,7 @@ class ConversationFile:
     conversations are made one by one, and all of these are complete once all were taken.
 
     Of a table, `headers` and `first_rows` show what is in it, and `columns` says what each column is:
-    a key of `tables.MEANINGS` by header.
+    a key of `tables.MEANINGS` by header. `digest` identifies the content; "" if it is unknown.
     """
 
     name: str
@@ -82,6 +82,7 @@ class ConversationFile:
     headers: tuple[str, ...] = ()
     first_rows: tuple[tuple[str, ...], ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
+    digest: str = ""
 
     def __iter__(self) -> Iterator[RecordedConversation]:
         return iter(self.conversations)

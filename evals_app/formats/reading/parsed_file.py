@@ -197,15 +197,16 @@ def faults(data: object) -> Iterator[tuple[Loc, str]]:
                 yield loc, problem
 
 
-def decode_text(path: str, content: bytes) -> str:
-    """Return the text of a file.
+def decode_text(path: str, content: bytes, *, max_bytes: int | None = None) -> str:
+    """Return the text of a file of at most `max_bytes`, None for those of a suite.
 
     Raises:
         FormatError: it is too long, is not UTF-8, or contains control characters.
     """
-    if len(content) > MAX_BYTES:
+    limit = max_bytes or MAX_BYTES
+    if len(content) > limit:
         size = f"{len(content) / 1024 / 1024:.1f} MB"
-        message = "The file is larger than 10 MB. Split it into several suites."
+        message = f"The file is larger than {limit / 1024 / 1024:.0f} MB. Split it."
         raise FormatError([Problem(path, 0, 0, "", size, message)])
     try:
         text = content.decode("utf-8-sig")

@@ -13,7 +13,7 @@ from evals_app.formats.tables.records import cells_with_keys, read_records
 from evals_app.formats.tables.separated import read_csv
 from evals_app.formats.tables.sheet import EXAMPLE_TABLE, Sheet, sheets_of
 from evals_app.formats.tables.suites import is_about_suites, read_about, read_settings
-from evals_app.formats.tables.table import Table
+from evals_app.formats.tables.table import Table, TableLimits
 
 _NOBODY = "nobody"  # means an agent that is not named, so that all other errors are found
 _ONE_COLUMN = (
@@ -25,14 +25,14 @@ _NO_AGENT = (
 )
 
 
-def read_table(path: str, content: bytes) -> Table:
-    """Read a CSV or XLSX file into its sheets.
+def read_table(path: str, content: bytes, limits: TableLimits = TableLimits()) -> Table:  # noqa: B008 - frozen
+    """Read a CSV or XLSX file into its sheets; limits are those of CSV.
 
     Raises:
         FormatError: it cannot be read.
     """
     if not path.lower().endswith(".xlsx"):
-        return read_csv(path, content)
+        return read_csv(path, content, limits)
     from evals_app.formats.tables.workbook import read_xlsx  # noqa: PLC0415 - loads openpyxl
 
     return read_xlsx(path, content)

@@ -13,13 +13,11 @@ from evals_app.formats.reading.parsed_file import MAX_BYTES, Node, decode_text
 from evals_app.formats.reading.problems import FormatError, Problem, value_text
 from evals_app.formats.tables.columns import column_of
 from evals_app.formats.tables.table import (
-    MAX_CELLS,
     MAX_COLUMNS,
-    MAX_ROWS,
     NO_NAME,
     TITLES,
-    TOO_MANY_CELLS,
     Table,
+    TableLimits,
 )
 from evals_app.formats.tables.texts import from_csv, in_csv
 
@@ -33,13 +31,13 @@ _QUOTED = re.compile(r'^\s|\s$|[",;\t|\r\n]')
 csv.field_size_limit(MAX_BYTES)
 
 
-def read_csv(path: str, content: bytes) -> Table:
+def read_csv(path: str, content: bytes, limits: TableLimits = TableLimits()) -> Table:  # noqa: B008 - frozen
     """Read a CSV file, or one with tabs between its cells.
 
     Raises:
         FormatError: it is too long, no text, or a quote is wrong.
     """
-    text = _text(path, content)
+    text = _text(path, content, limits.bytes)
     separator = None
     if match := _SEP.match(text):
         separator, text = match[1], text[match.end() :]
@@ -52,12 +50,13 @@ def read_csv(path: str, content: bytes) -> Table:
         for row in reader:
             begin = reader.line_num
             rows.append([from_csv(cell) for cell in row])
-            if len(rows) > MAX_ROWS or len(row) > MAX_COLUMNS:
-                message = f"A table has at most {MAX_ROWS:,} rows and {MAX_COLUMNS:,} columns."
+            if len(rows) > limits.rows or len(row) > MAX_COLUMNS:
+                message = f"A table has at most {limits.rows:,} rows and {MAX_COLUMNS:,} columns."
                 raise FormatError([Problem(path, len(rows), 1, "", "", message)])
             cells += len(row)
-            if cells > MAX_CELLS:
-                raise FormatError([Problem(path, len(rows), 1, "", "", TOO_MANY_CELLS)])
+            if cells > limits.cells:
+                message = f"A table has at most {limits.cells:,} cells. Split it."
+                raise FormatError([Problem(path, len(rows), 1, "", "", message)])
     except csv.Error as error:
         message = (
             f"The quotes of this row do not match: {error}. Quotes enclose a whole cell. Inside "
@@ -93,7 +92,7 @@ def _field(cell: str) -> str:
     return '"{}"'.format(cell.replace('"', '""')) if _QUOTED.search(cell) else cell
 
 
-def _text(path: str, content: bytes) -> str:
+def _text(path: str, content: bytes, max_bytes: int) -> str:
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         # What Excel calls Unicode text.
         try:
@@ -101,9 +100,9 @@ def _text(path: str, content: bytes) -> str:
         except UnicodeError:
             message = "The file begins like UTF-16 but is not. Save it as CSV UTF-8."
             raise FormatError([Problem(path, 0, 0, "", "", message)]) from None
-    elif len(content) <= MAX_BYTES:
+    elif len(content) <= max_bytes:
         _check_letters(path, content)
-    return decode_text(path, content)
+    return decode_text(path, content, max_bytes=max_bytes)
 
 
 def _check_letters(path: str, content: bytes) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Unpack
 
-from evals_app.formats.reading.parsed_file import ParsedFile
+from evals_app.formats.reading.parsed_file import MAX_BYTES, ParsedFile
 from evals_app.formats.reading.problems import Loc, Problem, ProblemDetails
 
 # The name of the one sheet of a CSV file.
@@ -14,6 +14,16 @@ MAX_ROWS = 200_000
 MAX_COLUMNS = 1_000
 MAX_CELLS = 1_000_000  # of a sheet, blank ones up to the last of each row too
 TOO_MANY_CELLS = f"A table has at most {MAX_CELLS:,} cells. Split it."
+
+
+@dataclass(frozen=True, slots=True)
+class TableLimits:
+    """How large a table may be."""
+
+    bytes: int = MAX_BYTES
+    rows: int = MAX_ROWS
+    cells: int = MAX_CELLS
+
 
 # By name of the sheet; the first row is row 1 of the sheet, whatever is in it.
 Sheets = dict[str, list[list[str]]]

@@ -44,6 +44,9 @@ class ConversationImport(models.Model):
     already; `changed` have an id that was there with other content, and stayed as they were;
     `repeated` are in the file twice. `named` has some ids of these. `masked` counts what was masked
     by kind; `losses` counts what was left out by reason, `problems` are what could not be read.
+
+    `read_count` conversations of the file with this `digest` are done. The process with the `claim` works on it, until another one takes it over. `upload` is the name of
+    a file that waits for a worker, "" if there is none; `failure` is why it cannot be imported.
     """
 
     conversation_set = models.ForeignKey(
@@ -64,6 +67,13 @@ class ConversationImport(models.Model):
     named = models.JSONField(default=dict)
     days = models.JSONField(default=dict)
     topics = models.JSONField(default=dict)
+    digest = models.CharField(max_length=64, blank=True)
+    read_count = models.PositiveIntegerField(default=0)
+    upload = models.CharField(max_length=40, blank=True)
+    failure = models.TextField(blank=True)
+    claim = models.UUIDField(null=True)
+    claimed_until = models.DateTimeField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
     )

@@ -30,8 +30,9 @@ from evals_app.runs.notices import TIMEOUT_S, deliver_due, has_due
 from evals_app.runs.process.retention import ensure_schedule
 from evals_app.runs.process.sentinel import Sentinel
 from evals_app.runs.process.watchdog import SILENT_S, Restarts, Watchdog, is_work_waiting
-from evals_app.runs.process.worker_loop import GRACE
+from evals_app.runs.process.worker_loop import GRACE, limited_memory
 from evals_app.runs.providers.shared_limits import kinds_in_use
+from evals_app.runs.recorded.waiting_imports import has_waiting, import_waiting
 from evals_app.runs.schedules import start_due_runs
 
 log = logging.getLogger(__name__)
@@ -88,6 +89,7 @@ class LocalCluster:
         self.kinds = kinds
         self._sentinel: BaseProcess | None = None
         self._sender: BaseProcess | None = None
+        self._importer: BaseProcess | None = None
         self._restarts = Restarts()
         self._start_at: float | None = None  # None: not to be started (again)
         self._chores_at = 0.0
@@ -141,7 +143,7 @@ class LocalCluster:
                 self._sign_off(lambda: announce(processes=settings.WORKERS, is_draining=True))
                 self._await_end(self._sentinel, again, give_up=give_up)
         self._sign_off(self._send_messages)  # there may be no other worker for a long time
-        self._end_sender()
+        self._end_helpers()
         for note in (reap, retire):
             self._sign_off(note)
 
@@ -166,6 +168,7 @@ class LocalCluster:
             reap()
             start_due_runs()
             self._send_messages()
+            self._import_files()
             announce(processes=settings.WORKERS)
             is_waiting = is_work_waiting()
         except AWAY as error:
@@ -190,12 +193,23 @@ class LocalCluster:
         self._sender = q_cluster.get_mp_context().Process(target=deliver_due, name="sender")
         self._sender.start()
 
-    def _end_sender(self) -> None:
-        """End the process that sends messages; another worker sends what it took."""
+    def _import_files(self) -> None:
+        """Import large files in a separate process: it takes minutes, and no run waits for it."""
+        if (self._importer is not None and self._importer.is_alive()) or not has_waiting():
+            return
+        connections.close_all()  # a connection must not cross a fork
+        self._importer = q_cluster.get_mp_context().Process(target=_import_files, name="importer")
+        self._importer.start()
+
+    def _end_helpers(self) -> None:
+        """End the processes that send and import; another worker does what they leave."""
         if self._sender is not None:
             self._sender.join(SENDER_S if GRACE.value else IMPATIENT_S)
             self._sender.kill()
             self._sender.join(5)
+        if self._importer is not None:  # another worker goes on where it was
+            self._importer.kill()
+            self._importer.join(5)
 
     def _problem(self, sentinel: BaseProcess) -> str:
         """Return what is wrong with the processes; empty if they seem to work."""
@@ -255,6 +269,11 @@ class LocalCluster:
         except AWAY as error:
             connections.close_all()
             log.warning("Could not sign off; the next worker will clean up. (%s)", error)
+
+
+def _import_files() -> None:
+    with limited_memory(settings.EVALS_MEMORY_MB):
+        import_waiting()
 
 
 def _load_for_workers(kinds: Collection[str]) -> None:

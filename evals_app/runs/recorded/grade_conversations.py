@@ -9,9 +9,9 @@ from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import User
-from django.db.models import F, Q, QuerySet, Window
-from django.db.models.fields.json import KT
-from django.db.models.functions import RowNumber, TruncDate
+from django.db.models import F, Q, QuerySet, TextField, Window
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, RowNumber, TruncDate
 
 from evals_app.models import ConversationSet, ImportedConversation, Run, Suite
 from evals_app.runs.regrading.start_regrade import RegradePlan, plan_regrade, regrade
@@ -36,7 +36,10 @@ class WantedConversations:
 
     def of(self, target: ConversationSet) -> QuerySet[ImportedConversation]:
         """Return all that fit, of complete imports, whatever the size of the sample."""
-        rows = target.conversations.filter(execution__run__status=Run.Status.FINISHED)
+        return self.narrow(target.conversations.filter(execution__run__status=Run.Status.FINISHED))
+
+    def narrow(self, rows: QuerySet[ImportedConversation]) -> QuerySet[ImportedConversation]:
+        """Leave those that fit, whatever the size of the sample."""
         conditions = Q()
         if self.since:
             conditions &= Q(happened_at__date__gte=self.since)
@@ -48,7 +51,8 @@ class WantedConversations:
             conditions &= Q(external_id__icontains=self.text_id)
         if self.flag:
             name, value = self.flag
-            rows = rows.annotate(flag=KT(f"facts__{name}"))
+            # As text: the key transform itself compares with JSON.
+            rows = rows.annotate(flag=Cast(KeyTextTransform(name, "facts"), TextField()))
             conditions &= Q(flag=value)
         return rows.filter(conditions)
 
@@ -60,6 +64,12 @@ class WantedConversations:
             place = Window(RowNumber(), partition_by=day, order_by=F("digest").asc())
             rows = rows.annotate(place=place).filter(place__lte=self.a_day)
         return rows if self.count is None else rows.order_by("digest", "pk")[: self.count]
+
+
+def flag_of(written: str) -> tuple[str, str] | None:
+    """Read the name of a fact and its value, as `name=value`; None if it is something else."""
+    name, is_there, value = written.partition("=")
+    return (name.strip(), value.strip()) if is_there and name.strip() else None
 
 
 @contextmanager

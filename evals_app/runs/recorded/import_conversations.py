@@ -10,8 +10,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
 from itertools import islice
 from typing import NamedTuple
+from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -39,9 +41,11 @@ from evals_app.models import (
 from evals_app.models.fields.concurrency import let_others_write
 from evals_app.models.people.activity import note_act
 from evals_app.models.run_records.conversation_sets import added_up, as_topics
+from evals_app.runs.recorded.uploads import remove_upload
 from fixtures_app.ground.storable import storable
 
 AT_ONCE = 500  # conversations of one transaction
+CLAIMED_FOR = timedelta(minutes=2)  # without a sign of life: then another process goes on
 MAX_NAMED = 100  # ids, and problems, that a report names
 MAX_ID = 200  # characters
 
@@ -53,9 +57,10 @@ class CannotImportConversationsError(CannotError):
 class _Incoming(NamedTuple):
     """A conversation of the file as it is stored, and how often what was masked in it.
 
-    `digest` is that of its content before it was masked.
+    `digest` is that of its content before it was masked, `original` its id before.
     """
 
+    original: str
     id: str
     digest: str
     content: RecordedConversation
@@ -64,10 +69,14 @@ class _Incoming(NamedTuple):
 
 @dataclass
 class _Work:
-    """An import under way: where it writes, and the ids that it has seen in the file."""
+    """An import under way: where it writes, and the ids that it has seen in the file.
+
+    `claim` is what the row carries as long as no other process has taken it over.
+    """
 
     row: ConversationImport
     masker: Masker | None
+    claim: UUID = field(default_factory=uuid4)
     seen: set[str] = field(default_factory=set)
 
 
@@ -87,42 +96,105 @@ def import_conversations(
         CannotImportConversationsError: the same file is half imported in another way, or by another
             process that has just completed it.
     """
-    work = _begin(target, file, masker=masker, by=by, columns=columns or {})
-    conversations = iter(file)
-    while part := list(islice(conversations, AT_ONCE)):
-        with transaction.atomic():
-            _write(work, [_incoming(conversation, work.masker) for conversation in part])
-        let_others_write()
-    return _finish(work, file)
+    row = begin_import(
+        target,
+        file.name,
+        kind=file.kind,
+        is_masked=masker is not None,
+        by=by,
+        columns=columns or {},
+    )
+    return continue_import(row, file, masker=masker)
 
 
-def _begin(
+def begin_import(
     target: ConversationSet,
-    file: ConversationFile,
+    file_name: str,
     *,
-    masker: Masker | None,
-    by: User | None,
+    kind: str,
+    is_masked: bool,
     columns: Mapping[str, str],
-) -> _Work:
-    how = {"is_masked": masker is not None, "columns": dict(columns)}
-    name = storable(file.name)[-300:]
+    by: User | None = None,
+    upload: str = "",
+) -> ConversationImport:
+    """Return the interrupted import of a file of this name, or a new one.
+
+    Raises:
+        CannotImportConversationsError: it was interrupted with other choices.
+    """
+    how = {"is_masked": is_masked, "columns": dict(columns)}
+    name = storable(file_name)[-300:]
     with transaction.atomic():
         ConversationSet.objects.select_for_update().get(pk=target.pk)
         row = target.imports.filter(file_name=name, finished_at=None).first()
         if row is None:
             run = _create_run(target, by=by)
-            kind = file.kind[:60]
-            row = target.imports.create(run=run, file_name=name, kind=kind, created_by=by, **how)
+            row = target.imports.create(
+                run=run, file_name=name, kind=kind[:60], created_by=by, upload=upload, **how
+            )
         elif any(getattr(row, key) != value for key, value in how.items()):
             raise CannotImportConversationsError(
                 f"An import of {name} with other choices was interrupted. Import it with the same"
-                " choices, or remove what it left behind first."
+                " choices, or discard what it left behind first, on the page of the set."
             )
         else:
-            row.known = row.changed = row.repeated = 0
+            before = row.upload
+            transaction.on_commit(lambda: remove_upload(before))
+            row.upload, row.failure, row.attempts, row.claim = upload, "", 0, None
+            row.save(update_fields=["upload", "failure", "attempts", "claim"])
+    return row
+
+
+def continue_import(
+    row: ConversationImport, file: ConversationFile, *, masker: Masker | None
+) -> ConversationImport:
+    """Import what is left of a file, and return the report.
+
+    Raises:
+        CannotImportConversationsError: another process has completed it, or has taken it over.
+    """
+    work = _Work(row, masker)
+    _take_over(work, file)
+    conversations = iter(file)
+    work.seen.update(_id_of(done.id) for done in islice(conversations, work.row.read_count))
+    while part := list(islice(conversations, AT_ONCE)):
+        # Masking takes longer than writing, and others may write meanwhile.
+        incoming = [_incoming(conversation, work.masker) for conversation in part]
+        with transaction.atomic():
+            _write(work, incoming)
+        let_others_write()
+    return _finish(work, file)
+
+
+def _take_over(work: _Work, file: ConversationFile) -> None:
+    """Claim the import; of a file with other content nothing is done yet."""
+    with transaction.atomic():
+        row = work.row = _locked(work, is_mine=False)
+        if not file.digest or row.digest != file.digest:
+            row.known = row.changed = row.repeated = row.read_count = 0
             row.named = {}
-            row.save(update_fields=["known", "changed", "repeated", "named"])
-    return _Work(row, masker)
+        row.digest, row.kind = file.digest, file.kind[:60]
+        row.claim, row.claimed_until = work.claim, timezone.now() + CLAIMED_FOR
+        row.save()
+
+
+def _locked(work: _Work, *, is_mine: bool = True) -> ConversationImport:
+    """Return the import as it is now; its set is locked until the end of the transaction."""
+    ConversationSet.objects.select_for_update().get(pk=work.row.conversation_set_id)
+    row = ConversationImport.objects.filter(pk=work.row.pk).first()
+    if row is None:
+        raise CannotImportConversationsError(
+            f"The import of {work.row.file_name} was discarded meanwhile."
+        )
+    if row.finished_at is not None:
+        raise CannotImportConversationsError(
+            f"Another import of {row.file_name} has just ended. Import the file again."
+        )
+    if is_mine and row.claim != work.claim:
+        raise CannotImportConversationsError(
+            f"Another process has taken over the import of {row.file_name}."
+        )
+    return row
 
 
 def _create_run(target: ConversationSet, *, by: User | None) -> Run:
@@ -150,16 +222,21 @@ def _create_run(target: ConversationSet, *, by: User | None) -> Run:
 
 
 def _incoming(conversation: RecordedConversation, masker: Masker | None) -> _Incoming:
-    digest = _digest(conversation)
+    original, digest = conversation.id, _digest(conversation)
     masked = Counter[str]()
     if masker is not None:
         before = Counter(masker.counts)
         conversation = masker.of_conversation(conversation)
         masked = masker.counts - before
-    name = " ".join(storable(conversation.id).split())
-    if not name or len(name) > MAX_ID:
-        name = hashlib.sha256(conversation.id.encode(errors="replace")).hexdigest()
-    return _Incoming(name, digest, conversation, masked)
+    return _Incoming(_id_of(original), _id_of(conversation.id), digest, conversation, masked)
+
+
+def _id_of(written: str) -> str:
+    """Return an id as it can be stored: if it is too long, its digest."""
+    name = " ".join(storable(written).split())
+    if name and len(name) <= MAX_ID:
+        return name
+    return hashlib.sha256(written.encode(errors="replace")).hexdigest()
 
 
 def _digest(conversation: RecordedConversation) -> str:
@@ -175,15 +252,13 @@ def _digest(conversation: RecordedConversation) -> str:
 
 def _write(work: _Work, part: list[_Incoming]) -> None:
     """Write what is new in a part of the file; the caller's transaction has all of it or nothing."""
-    target = ConversationSet.objects.select_for_update().get(pk=work.row.conversation_set_id)
-    row = work.row = ConversationImport.objects.get(pk=work.row.pk)
-    if row.finished_at is not None:
-        raise CannotImportConversationsError(
-            f"Another import of {row.file_name} has just ended. Import the file again."
-        )
+    row = work.row = _locked(work)
+    target = row.conversation_set
     fresh = _without_known(work, target, part)
     row.masked = dict(sum((item.masked for item in fresh), Counter(row.masked)))
     _create_rows(row, target, fresh)
+    row.read_count += len(part)
+    row.attempts, row.claimed_until = 0, timezone.now() + CLAIMED_FOR
     row.save()
 
 
@@ -199,7 +274,7 @@ def _without_known(work: _Work, target: ConversationSet, part: list[_Incoming]) 
     row, fresh = work.row, []
     for item in part:
         digest, run = known.get(item.id, ("", None))
-        if item.id in work.seen:
+        if item.original in work.seen:
             row.repeated += 1
             _name(row, "repeated", item.id)
         elif run is None:
@@ -209,7 +284,7 @@ def _without_known(work: _Work, target: ConversationSet, part: list[_Incoming]) 
             _name(row, "changed", item.id)
         elif run != row.run_id:
             row.known += 1
-        work.seen.add(item.id)
+        work.seen.add(item.original)
     return fresh
 
 
@@ -295,12 +370,13 @@ def _day(found: ImportedConversation) -> str:
 def _finish(work: _Work, file: ConversationFile) -> ConversationImport:
     """Count the import in its set, and let everyone see it."""
     with transaction.atomic():
-        target = ConversationSet.objects.select_for_update().get(pk=work.row.conversation_set_id)
-        row = ConversationImport.objects.get(pk=work.row.pk)
-        if row.finished_at is not None:
-            return row
+        row = _locked(work)
+        target = row.conversation_set
         row.losses = storable(dict(islice(file.losses.items(), MAX_NAMED)))
         row.problems = storable(list(_first(file.problems)))
+        row.claim = row.claimed_until = None
+        upload, row.upload = row.upload, ""
+        transaction.on_commit(lambda: remove_upload(upload))
         row.finished_at = timezone.now()
         row.save()
         target.count += row.added

@@ -1,16 +1,19 @@
 """Real conversations on pages: imported in three decisions, looked at, filtered, graded, removed."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, TestCase
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from evals_app.admin.real_conversations import set_page
-from evals_app.models import Assertion, ConversationSet, Execution, Run, Suite
+from evals_app.admin.real_conversations import import_page, set_page
+from evals_app.models import Assertion, ConversationImport, ConversationSet, Execution, Run, Suite
 from evals_app.runs.process.worker_loop import work
+from evals_app.runs.recorded.waiting_imports import import_waiting, keep_upload
 from tests.runs.recorded.conversations import content_of, imported, make_set, row_of, rows_of
 from tests.runs.suites import make_suite
 
@@ -66,7 +69,9 @@ def test_conversations_are_filtered_and_come_in_pages(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(set_page, "AT_ONCE", 2)
-    row = imported([*rows_of(3, date="2026-11-16"), row_of("x", tags=["price"])])
+    rows = rows_of(3, date="2026-11-16")
+    rows[1]["channel"] = "chat"
+    row = imported([*rows, row_of("x", tags=["price"])])
 
     def ids(query: str = "") -> list[str]:
         page = admin_client.get(url("change", row.conversation_set_id) + query)
@@ -77,6 +82,7 @@ def test_conversations_are_filtered_and_come_in_pages(
     second = Execution.objects.get(case="2").imported_conversation.pk
     assert ids(f"?before={second}") == ["1", "0"]
     assert ids("?topic=price") == ["x"]
+    assert ids("?flag=channel%3Dchat") == ["1"]
     assert ids("?since=2026-11-16&id=1") == ["1"]
     assert ids("?verdict=failed") == []
     for nonsense in ("before=x", "since=never", "flag==", "verdict=x", f"before={'9' * 30}"):
@@ -170,3 +176,38 @@ def test_ticked_conversations_become_cases(admin_client: Client) -> None:
     assert suite.cases.count() == before + 1
     again = admin_client.post(url("cases", target.pk), form)
     assert b"0 was left out: the case" in again.content
+
+
+def test_a_large_file_is_looked_at_in_part_and_imported_by_a_worker(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(settings, "DATA_DIR", tmp_path)
+    monkeypatch.setattr(import_page, "MAX_AT_ONCE", 1_000)
+    rows = rows_of(30)
+    looked = admin_client.post(url("look"), upload(rows))
+    assert (looked.context["problems"], looked.context["count"]) == ([], 8)
+    part = SimpleUploadedFile("week.jsonl", content_of(rows)[:200])
+    looked = admin_client.post(url("look"), upload([], file=part, is_part="1"))
+    assert (looked.context["problems"], looked.context["count"]) == ([], 1)
+
+    page = admin_client.post(url("import"), upload(rows), follow=True)
+    assert page.context["is_importing"]
+    assert b"every 3s" in page.content
+    import_waiting()
+    page = admin_client.get(url("change", page.context["target"].pk))
+    assert not page.context["is_importing"]
+    assert (page.context["target"].count, len(page.context["lines"])) == (30, 30)
+
+
+def test_an_import_that_failed_says_why_and_is_discarded(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(settings, "DATA_DIR", tmp_path)
+    row = keep_upload(make_set(), "week.json", [b"[]"], is_masked=True)
+    import_waiting()
+    page = admin_client.get(url("change", row.conversation_set_id))
+    assert b"No conversations" in page.content
+
+    assert admin_client.get(url("discard", row.pk)).context["dialog"]["submit"]
+    admin_client.post(url("discard", row.pk))
+    assert not ConversationImport.objects.exists()

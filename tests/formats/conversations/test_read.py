@@ -469,3 +469,16 @@ def test_messages_of_an_unknown_role_are_lost_by_name() -> None:
 
     assert _said(one) == [("Hi", "Yes")]
     assert file.losses == {"Messages of “wizard” were left out: this role is not known.": 1}
+
+
+@pytest.mark.parametrize("name", ["week.jsonl", "week.csv"])
+def test_files_may_be_larger_than_those_of_suites(name: str) -> None:
+    text = "x" * 90_000
+    rows = [f'{{"id": {n}, "question": "{text}", "answer": "yes"}}' for n in range(130)]
+    table = ["id,question,answer", *(f"{n},{text},yes" for n in range(130))]
+    content = "\n".join(rows if name.endswith("l") else table).encode()
+    assert len(content) > 10 * 1024 * 1024
+
+    file = read_conversations(name, content)
+
+    assert (sum(1 for _ in file), file.problems) == (130, [])

@@ -150,7 +150,7 @@ def test_what_is_archived_is_left_out_unless_it_is_named() -> None:
 @pytest.mark.parametrize(
     ("limit", "size", "reason"),
     [
-        pytest.param("MAX_BYTES", 100, "larger than 10 MB", id="bytes"),
+        pytest.param("MAX_BYTES", 100, "file is larger", id="bytes"),
         pytest.param("MAX_NODES", 10, "more than 10 values", id="values"),
     ],
 )

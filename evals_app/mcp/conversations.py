@@ -1,0 +1,137 @@
+"""Tools about real conversations: sets of them, importing and grading."""
+
+from pydantic import Field
+
+from evals_app.engine.specs.base_spec import Name, Slug, Spec
+from evals_app.formats.conversations.read import read_conversations
+from evals_app.formats.masking.masker import Masker
+from evals_app.mcp.results import run_row
+from evals_app.mcp.tool import Caller, Told
+from evals_app.models import ConversationSet
+from evals_app.reports.answers.run_answers import Answer, RunRow
+from evals_app.reports.words.figures import count_text
+from evals_app.requests.bodies import Ceiling, RunId
+from evals_app.requests.conversation_sets import (
+    ConversationSetAnswer,
+    GradeConversations,
+    ImportedConversationAnswer,
+    Wanted,
+    conversation_json,
+    grade,
+    grading_forecast,
+    import_json,
+)
+from evals_app.requests.problems import refused_at
+from evals_app.runs.recorded.import_conversations import import_conversations
+from evals_app.runs.recorded.sets import find_or_make_set
+from evals_app.runs.recorded.waiting_imports import NO_CONVERSATIONS
+from fixtures_app.ground.words import near
+
+MAX_LISTED = 50
+MAX_CONTENT = 1_000_000  # characters
+
+
+class AllSets(Spec):
+    """No arguments."""
+
+
+class FindConversations(Wanted):
+    """The set, and which of its conversations."""
+
+    set: Slug
+    before: RunId | None = Field(default=None, description="Only those before this number.")
+
+
+class ImportText(Spec):
+    """A file of conversations, and the set that they belong to."""
+
+    set: Name = Field(description="Name or slug.")
+    file_name: Name = Field(description="For example week-47.csv; its ending says what it is.")
+    content: str = Field(min_length=1, max_length=MAX_CONTENT)
+
+
+class GradeOfSet(GradeConversations):
+    """The set, the suite whose general checks apply, and which conversations."""
+
+    set: Slug
+    max_cost_usd: Ceiling = Field(description="Each run stops before a call that costs more.")
+
+
+class SetsData(Answer):
+    """Sets of real conversations."""
+
+    sets: list[ConversationSetAnswer]
+
+
+class ConversationsData(Answer):
+    """Conversations of a set."""
+
+    conversations: list[ImportedConversationAnswer]
+    before: int | None = Field(description="Pass it on to read more; null: these were the last.")
+
+
+class GradingData(Answer):
+    """The runs that grade, one for each import."""
+
+    runs: list[RunRow]
+
+
+def list_sets(_caller: Caller, _given: AllSets) -> Told:
+    """List the sets."""
+    rows = ConversationSet.objects.order_by("-pk")[: 2 * MAX_LISTED]
+    lines = [f"- {row.slug}: {row.name}, {count_text(row.count, 'conversation')}" for row in rows]
+    sets = [ConversationSetAnswer.of_object(row) for row in rows]
+    return Told(
+        "\n".join(lines) or "No set yet: import_conversations makes one.", SetsData.of(sets=sets)
+    )
+
+
+def list_conversations(_caller: Caller, given: FindConversations) -> Told:
+    """List conversations of a set."""
+    rows = given.wanted().of(_set(given.set)).order_by("-pk")
+    if given.before is not None:
+        rows = rows.filter(pk__lt=given.before)
+    found = list(rows[: MAX_LISTED + 1])
+    shown = found[:MAX_LISTED]
+    before = shown[-1].pk if len(found) > MAX_LISTED else None
+    lines = [
+        f"- {row.external_id}, {row.happened_at.date() if row.happened_at else 'day unknown'}:"
+        f" {', '.join(row.topic_list) or 'no topic'} (execution {row.execution_id})"
+        for row in shown
+    ]
+    if before is not None:
+        lines.append(f"More: call this again with before: {before}.")
+    data = ConversationsData.of(conversations=list(map(conversation_json, shown)), before=before)
+    return Told("\n".join(lines) or "No conversation fits.", data)
+
+
+def import_text(caller: Caller, given: ImportText) -> Told:
+    """Import the content of a file, masked."""
+    file = read_conversations(given.file_name, given.content.encode())
+    if not any(True for _ in file):
+        raise refused_at("content", (file.problems or [NO_CONVERSATIONS])[0])
+    target = find_or_make_set(given.set, by=caller.user)
+    data = import_json(import_conversations(target, file, masker=Masker(), by=caller.user))
+    return Told("\n".join([f"Into {target.slug}:", *data["in_words"]]), data)
+
+
+def forecast_grading(caller: Caller, given: GradeOfSet) -> Told:
+    """Return what grading would take."""
+    data = grading_forecast(_set(given.set), given, caller.user)
+    lines = [data["in_words"], f"Checks: {'; '.join(data['checks']) or 'the rubric'}"]
+    return Told("\n".join([*lines, *(f"Not applied: {why}" for why in data["unused"])]), data)
+
+
+def grade_conversations(caller: Caller, given: GradeOfSet) -> Told:
+    """Start grading."""
+    runs = [run.pk for run in grade(_set(given.set), given, caller.user)]
+    text = f"Started {', '.join(f'run {pk}' for pk in runs)}. Follow: read_run with run: {runs[0]}."
+    return Told(text, GradingData.of(runs=list(map(run_row, runs))))
+
+
+def _set(slug: str) -> ConversationSet:
+    target = ConversationSet.objects.filter(slug=slug).first()
+    if target is None:
+        known = ConversationSet.objects.values_list("slug", flat=True)
+        raise refused_at("set", f"There is no set {slug!r}.{near(slug, known)}")
+    return target

@@ -1,0 +1,183 @@
+"""What REST and MCP share about sets of real conversations: bodies, answers, and grading."""
+
+from datetime import date, datetime
+from typing import Annotated, Literal
+
+from django.contrib.auth.models import User
+from django.forms.models import model_to_dict
+from pydantic import Field
+
+from evals_app.engine.specs.base_spec import Slug, Spec
+from evals_app.models import ConversationImport, ConversationSet, ImportedConversation, Run, Suite
+from evals_app.reports.answers.forecasts import all_in_words
+from evals_app.reports.answers.run_answers import Answer, Json
+from evals_app.reports.words.imports import import_in_words
+from evals_app.requests.bodies import Ceiling, no_such
+from evals_app.requests.problems import RefusedError
+from evals_app.runs.money.ceilings import month_left
+from evals_app.runs.recorded.grade_conversations import (
+    WantedConversations,
+    flag_of,
+    plan_grading,
+    start_grading,
+)
+from evals_app.runs.regrading.forecast_regrade import forecast_regrade
+
+State = Literal["waiting", "importing", "imported", "interrupted", "failed"]
+Day = Annotated[date, Field(strict=False)]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+_Text = Annotated[str, Field(max_length=200)]
+
+
+class Wanted(Spec):
+    """Which conversations of a set are wanted."""
+
+    since: Day | None = Field(default=None, description="Of this day or later.")
+    until: Day | None = Field(default=None, description="Of this day or before.")
+    topic: _Text = ""
+    fact: str = Field(
+        default="", max_length=400, description="Name and value, for example channel=chat."
+    )
+    id: _Text = Field(default="", description="Part of the id.")
+
+    def wanted(self, *, count: int | None = None, a_day: int | None = None) -> WantedConversations:
+        return WantedConversations(
+            since=self.since,
+            until=self.until,
+            topic=self.topic,
+            flag=flag_of(self.fact),
+            text_id=self.id,
+            count=count,
+            a_day=a_day,
+        )
+
+
+class GradeConversations(Wanted):
+    """The suite whose general checks apply, and which conversations are graded."""
+
+    suite: Slug
+    count: Count | None = Field(default=None, description="At most this many; null: all.")
+    a_day: Count | None = Field(default=None, description="At most this many of each day.")
+    max_cost_usd: Ceiling | None = Field(
+        default=None, description="Each run stops before a call that could cost more."
+    )
+
+    def sample(self) -> WantedConversations:
+        return self.wanted(count=self.count, a_day=self.a_day)
+
+
+class ConversationSetAnswer(Answer):
+    """A set of real conversations, as lists show it."""
+
+    id: int
+    slug: str
+    name: str
+    count: int = Field(description="Conversations of imports that have ended.")
+    created_at: datetime
+
+
+class ConversationSetDetails(ConversationSetAnswer):
+    """A set with how many conversations there are of each day and topic."""
+
+    days: dict[str, int] = Field(description="By day; an empty key: unknown.")
+    topics: dict[str, int]
+
+
+class ConversationImportAnswer(Answer):
+    """An import: how far it is, what it did and what it left."""
+
+    id: int
+    file_name: str
+    state: State
+    kind: str = Field(description="What the file was read as: table, traces, records or text.")
+    read_count: int = Field(description="Conversations of the file that are done.")
+    failure: str = Field(description="Why it cannot be imported; empty if it can.")
+    added: int
+    known: int = Field(description="Were here already.")
+    changed: int = Field(description="Are here with other content, and stay as they are.")
+    repeated: int = Field(description="Are in the file more than once.")
+    is_masked: bool
+    masked: dict[str, int] = Field(description="How often each kind was masked.")
+    losses: dict[str, int] = Field(description="What was left out, and how often.")
+    problems: list[str] = Field(description="What cannot be read.")
+    in_words: list[str]
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class ImportedConversationAnswer(Answer):
+    """A real conversation; `GET executions/{execution}/` has what was said."""
+
+    id: int
+    external_id: str = Field(description="Its id in the file.")
+    execution: int
+    happened_at: datetime | None
+    topics: list[str]
+    facts: dict[str, str]
+
+
+class GradingForecast(Answer):
+    """What grading would take, and which checks apply."""
+
+    conversations: int
+    runs: int = Field(description="One for each import that has some of the conversations.")
+    in_words: str = Field(description="Calls, time and price.")
+    checks: list[str] = Field(description="Checks of the suite that apply.")
+    has_rubric: bool
+    unused: list[str] = Field(description="Checks that do not apply, each with the reason.")
+
+
+def import_json(row: ConversationImport) -> Json:
+    """Return an import as REST answers it."""
+    words = list(import_in_words(model_to_dict(row))) if row.finished_at else []
+    return ConversationImportAnswer.of_object(row, state=_state(row), in_words=words)
+
+
+def _state(row: ConversationImport) -> State:
+    if row.finished_at is not None:
+        return "imported"
+    if row.failure:
+        return "failed"
+    if not row.upload:
+        return "interrupted"
+    return "importing" if row.claim else "waiting"
+
+
+def conversation_json(row: ImportedConversation) -> Json:
+    """Return a real conversation as lists show it."""
+    return ImportedConversationAnswer.of_object(
+        row, execution=row.execution_id, topics=row.topic_list
+    )
+
+
+def grading_forecast(target: ConversationSet, given: GradeConversations, user: User) -> Json:
+    """Return what grading would take; CannotStartError if it cannot start."""
+    limit = given.max_cost_usd
+    suite = _suite(given.suite, user)
+    with plan_grading(target, suite, given.sample(), by=user.pk, max_cost_usd=limit) as plans:
+        forecasts = [forecast_regrade(plan) for plan in plans]
+        head = plans[0].head.suite
+        return GradingForecast.of(
+            conversations=sum(forecast.conversations for forecast in forecasts),
+            runs=len(plans),
+            in_words=all_in_words(
+                forecasts, max_cost_usd=limit, month_left_usd=month_left(user.pk)
+            ),
+            checks=[check.label for check in head.assertions],
+            has_rubric=head.rubric_check is not None,
+            unused=list(plans[0].unused),
+        )
+
+
+def grade(target: ConversationSet, given: GradeConversations, user: User) -> list[Run]:
+    """Start grading; CannotStartError if it cannot start."""
+    suite = _suite(given.suite, user)
+    return start_grading(target, suite, given.sample(), by=user, max_cost_usd=given.max_cost_usd)
+
+
+def _suite(slug: str, user: User) -> Suite:
+    suite = Suite.objects.filter(slug=slug).first()
+    if suite is None:
+        error = no_such("suite", slug, Suite.objects.all(), user)
+        raise RefusedError(error["message"], errors=[error])
+    return suite
