@@ -19,6 +19,7 @@ from evals_app.admin.conversation.execution_numbers import (
     execution_numbers,
 )
 from evals_app.admin.conversation.judgements import agreements_of
+from evals_app.admin.conversation.origin import origin_of
 from evals_app.admin.conversation.review_blocks import ExecutionReviews, people_verdict
 from evals_app.admin.conversation.span_lines import spans_context
 from evals_app.admin.conversation.transcripts import (
@@ -97,6 +98,7 @@ def whole_context(request: HttpRequest, execution: Execution) -> dict[str, objec
     return _live_context(request, execution) | {
         **execution_context(execution),
         "neighbours": _neighbours(execution),
+        "origin": origin_of(request, execution),
         "failure_place": _failure_place(execution),
         "previous_result": _previous_result(request, execution),
         "case_id": case_id,

@@ -108,6 +108,9 @@ def test_an_imported_conversation_and_a_graded_one_can_be_read(admin_client: Cli
     for execution in Execution.objects.all():
         page = admin_client.get(reverse("admin:evals_app_execution_change", args=[execution.pk]))
         assert page.status_code == 200
+        origin = page.context["origin"]  # of the graded one, too
+        assert (origin.row.external_id, origin.file) == ("0", row)
+        assert b"week.jsonl" in page.content
         assert b"Question 0" in page.content
     listed = admin_client.get(reverse("admin:evals_app_execution_changelist"))
     assert listed.context["cl"].result_list[0].run == Run.objects.get()

@@ -1,0 +1,35 @@
+"""Where a real conversation came from."""
+
+from typing import NamedTuple
+
+from django.http import HttpRequest
+
+from evals_app.models import ConversationImport, Execution, ImportedConversation
+
+
+class Origin(NamedTuple):
+    """The row of a real conversation, its import, and what was masked in the whole file."""
+
+    row: ImportedConversation
+    file: ConversationImport
+    masked: str
+
+
+def origin_of(request: HttpRequest, execution: Execution) -> Origin | None:
+    """Return where a conversation came from; None if it is no real one, or may not be told."""
+    if execution.run.conversation_set_id is None:
+        return None
+    if not request.user.has_perm("evals_app.view_conversationset"):
+        return None
+    real = execution.source_id or execution.pk  # the one that is graded here
+    row = (
+        ImportedConversation.objects.filter(execution=real)
+        .select_related("conversation_set")
+        .first()
+    )
+    files = ConversationImport.objects.filter(run__executions=real).select_related("created_by")
+    file = files.first()
+    if row is None or file is None:
+        return None
+    masked = ", ".join(f"{kind} {count:,}" for kind, count in file.masked.items())
+    return Origin(row, file, masked)
