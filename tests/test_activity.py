@@ -194,6 +194,7 @@ def tool_arguments(ended: Run) -> dict[str, Callable[[], dict[str, Any]]]:
         "grade_conversations": lambda: {
             "set": real.slug,
             "suite": ended.suite_slug,
+            "count": 1,  # of one import, so one run
             "max_cost_usd": 0.5,
         },
         "review_conversation": lambda: {
