@@ -126,7 +126,7 @@ def samples_for(settings: Any) -> Samples:
     rows |= _reading(run, execution, root)
     parts = {name: row.pk for name, row in rows.items()}
     parts |= {
-        "run": run.pk,
+        "run": make_run(["queued"], suite_name="Proposed cases", is_tryout=True).pk,
         "runs": run.pk,
         "executions": execution.pk,
         "settlements": settlement.pk,

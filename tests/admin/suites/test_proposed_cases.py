@@ -7,12 +7,11 @@ import pytest
 from django.test import Client, TestCase
 
 from evals_app.models import Agent, Case, Run, Suite
-from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.process.worker_loop import work
 from fixtures_app.library import save_fixture
 from fixtures_app.models import Fixture
 from fixtures_app.spec import FixtureSpec
-from tests.authored import a_case, client_who_may, write_suite
+from tests.authored import a_case, write_suite
 from tests.runs.suites import make_agent
 
 pytestmark = pytest.mark.django_db
@@ -152,14 +151,3 @@ def test_test_data_is_read_too(admin_client: Client, suite: Suite, reader: Agent
     assert len(admin_client.get(page).context["found"].cases) == 2
     both = ask(admin_client, suite, fixture=fixture.pk).content.decode()
     assert "Paste a text or choose test data, not both." in both
-
-
-def test_another_person_does_not_see_what_was_proposed(
-    admin_client: Client, suite: Suite, reader: Agent
-) -> None:
-    page = ask(admin_client, suite)["Location"]
-    other = client_who_may(
-        "view_suite", "change_suite", "add_case", *(name.rpartition(".")[2] for name in RUNNING)
-    )
-
-    assert other.get(page).status_code == 404
