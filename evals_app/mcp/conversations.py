@@ -88,7 +88,7 @@ def list_sets(_caller: Caller, _given: AllSets) -> Told:
 
 def list_conversations(_caller: Caller, given: FindConversations) -> Told:
     """List conversations of a set."""
-    rows = given.wanted().of(_set(given.set)).order_by("-pk")
+    rows = given.to_wanted().of(_set(given.set)).order_by("-pk")
     if given.before is not None:
         rows = rows.filter(pk__lt=given.before)
     found = list(rows[: MAX_LISTED + 1])
@@ -96,7 +96,7 @@ def list_conversations(_caller: Caller, given: FindConversations) -> Told:
     before = shown[-1].pk if len(found) > MAX_LISTED else None
     lines = [
         f"- {row.external_id}, {row.happened_at.date() if row.happened_at else 'day unknown'}:"
-        f" {', '.join(row.topic_list) or 'no topic'} (execution {row.execution_id})"
+        f" {', '.join(row.topic_list) or 'no topic'} (conversation {row.execution_id})"
         for row in shown
     ]
     if before is not None:

@@ -310,7 +310,7 @@ _TABLE = (
         "list_real_conversations",
         "List real conversations",
         "List the conversations of a set, the last imported first: id, day, topics, and the number of the"
-        " execution that has what was said.",
+        " conversation for other tools.",
         conversations.FindConversations,
         {"set": "help-desk", "topic": "price"},
         Need(Scope.READ, "evals_app.view_conversationset", "evals_app.view_execution"),

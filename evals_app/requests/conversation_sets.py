@@ -40,7 +40,9 @@ class Wanted(Spec):
     )
     id: _Text = Field(default="", description="Part of the id.")
 
-    def wanted(self, *, count: int | None = None, a_day: int | None = None) -> WantedConversations:
+    def to_wanted(
+        self, *, count: int | None = None, a_day: int | None = None
+    ) -> WantedConversations:
         return WantedConversations(
             since=self.since,
             until=self.until,
@@ -63,7 +65,7 @@ class GradeConversations(Wanted):
     )
 
     def sample(self) -> WantedConversations:
-        return self.wanted(count=self.count, a_day=self.a_day)
+        return self.to_wanted(count=self.count, a_day=self.a_day)
 
 
 class ConversationSetAnswer(Answer):
@@ -106,7 +108,7 @@ class ConversationImportAnswer(Answer):
 
 
 class ImportedConversationAnswer(Answer):
-    """A real conversation; `GET executions/{execution}/` has what was said."""
+    """A real conversation; `GET executions/{execution}/` has its messages."""
 
     id: int
     external_id: str = Field(description="Its id in the file.")

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from evals_app.models import ConversationImport, Execution, ImportedConversation
 
 
-class Origin(NamedTuple):
+class ConversationOrigin(NamedTuple):
     """The row of a real conversation, its import, and what was masked in the whole file."""
 
     row: ImportedConversation
@@ -15,13 +15,13 @@ class Origin(NamedTuple):
     masked: str
 
 
-def origin_of(request: HttpRequest, execution: Execution) -> Origin | None:
-    """Return where a conversation came from; None if it is no real one, or may not be told."""
+def origin_of(request: HttpRequest, execution: Execution) -> ConversationOrigin | None:
+    """Return where a conversation came from; None unless it is a real one that the reader may see."""
     if execution.run.conversation_set_id is None:
         return None
     if not request.user.has_perm("evals_app.view_conversationset"):
         return None
-    real = execution.source_id or execution.pk  # the one that is graded here
+    real = execution.source_id or execution.pk  # graded runs refer to it
     row = (
         ImportedConversation.objects.filter(execution=real)
         .select_related("conversation_set")
@@ -32,4 +32,4 @@ def origin_of(request: HttpRequest, execution: Execution) -> Origin | None:
     if row is None or file is None:
         return None
     masked = ", ".join(f"{kind} {count:,}" for kind, count in file.masked.items())
-    return Origin(row, file, masked)
+    return ConversationOrigin(row, file, masked)

@@ -169,7 +169,7 @@ def continue_import(
 def _take_over(work: _Work, file: ConversationFile) -> None:
     """Claim the import; of a file with other content nothing is done yet."""
     with transaction.atomic():
-        row = work.row = _locked(work, is_mine=False)
+        row = work.row = _lock_row(work, is_mine=False)
         if not file.digest or row.digest != file.digest:
             row.known = row.changed = row.repeated = row.read_count = 0
             row.named = {}
@@ -178,7 +178,7 @@ def _take_over(work: _Work, file: ConversationFile) -> None:
         row.save()
 
 
-def _locked(work: _Work, *, is_mine: bool = True) -> ConversationImport:
+def _lock_row(work: _Work, *, is_mine: bool = True) -> ConversationImport:
     """Return the import as it is now; its set is locked until the end of the transaction."""
     ConversationSet.objects.select_for_update().get(pk=work.row.conversation_set_id)
     row = ConversationImport.objects.filter(pk=work.row.pk).first()
@@ -252,7 +252,7 @@ def _digest(conversation: RecordedConversation) -> str:
 
 def _write(work: _Work, part: list[_Incoming]) -> None:
     """Write what is new in a part of the file; the caller's transaction has all of it or nothing."""
-    row = work.row = _locked(work)
+    row = work.row = _lock_row(work)
     target = row.conversation_set
     fresh = _without_known(work, target, part)
     row.masked = dict(sum((item.masked for item in fresh), Counter(row.masked)))
@@ -370,7 +370,7 @@ def _day(found: ImportedConversation) -> str:
 def _finish(work: _Work, file: ConversationFile) -> ConversationImport:
     """Count the import in its set, and let everyone see it."""
     with transaction.atomic():
-        row = _locked(work)
+        row = _lock_row(work)
         target = row.conversation_set
         row.losses = storable(dict(islice(file.losses.items(), MAX_NAMED)))
         row.problems = storable(list(_first(file.problems)))
