@@ -26,7 +26,6 @@ from evals_app.engine.graders import GRADERS
 from evals_app.engine.graders.measures.wordnet import WordNet
 from evals_app.engine.llm.judge_plugins import judge_plugins
 from evals_app.engine.network.provider_kinds import KINDS
-from evals_app.formats.reader_plugins import reader_plugins
 from evals_app.models.people.roles import BUILT_IN
 from evals_app.reports.words.report_plugins import report_plugins
 from fixtures_app.ground.words import nearest
@@ -200,6 +199,9 @@ def broken_plugins(app_configs: object, **_: object) -> Iterable[CheckMessage]: 
 
     Commands do not check this: each loads the plug-ins that it needs.
     """
+    # Not above: commands that check no plug-ins would load every format.
+    from evals_app.formats.reader_plugins import reader_plugins  # noqa: PLC0415
+
     found = (
         *(GRADERS.offers, judge_plugins(), reader_plugins()),
         *(report_plugins(), find_plugins("agents")),

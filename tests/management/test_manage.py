@@ -65,7 +65,7 @@ def test_a_database_that_is_not_migrated_is_exit_code_2(
 
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "migrated" in done.stderr
+    assert "evalwell migrate" in done.stderr
 
 
 def test_settings_that_a_check_refuses_are_exit_code_2(child_environment: dict[str, str]) -> None:
