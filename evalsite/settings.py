@@ -343,6 +343,8 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",  # served from here, not from a CDN
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    # Of some 125 operations that are open at once it shows only the first few.
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "docExpansion": "none"},
     "REDOC_DIST": "SIDECAR",
 }
 
