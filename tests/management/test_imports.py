@@ -34,7 +34,7 @@ FOREIGN = tuple(
     f"evals_app.formats.{dialect}."
     for dialect in ("agentura", "holodeck", "lobu", "openai_evals", "promptfoo")
 )
-NEVER = (*PAGES, *SDKS, "openpyxl", "redis")
+NEVER = (*PAGES, *SDKS, "openpyxl", "redis", "phonenumbers")
 KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
 AGENT = "agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: Hello}]\n"
 SUITE = """\

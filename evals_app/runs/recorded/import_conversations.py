@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
@@ -26,7 +26,6 @@ from evals_app.engine.record.trial import Trial, Verdict
 from evals_app.engine.specs.agent_spec import RECORDED
 from evals_app.engine.verdicts.case_summary import turn_times
 from evals_app.formats.conversations.recorded import ConversationFile, RecordedConversation
-from evals_app.formats.masking.masker import Masker
 from evals_app.formats.snapshots.run_snapshot import SCHEMA_VERSION, Name, SnapshotSpec
 from evals_app.models import (
     Activity,
@@ -43,6 +42,9 @@ from evals_app.models.people.activity import note_act
 from evals_app.models.run_records.conversation_sets import added_up, as_topics
 from evals_app.runs.recorded.uploads import remove_upload
 from fixtures_app.ground.storable import storable
+
+if TYPE_CHECKING:
+    from evals_app.formats.masking.masker import Masker
 
 AT_ONCE = 500  # conversations of one transaction
 CLAIMED_FOR = timedelta(minutes=2)  # without a sign of life: then another process goes on
@@ -75,7 +77,7 @@ class _Work:
     """
 
     row: ConversationImport
-    masker: Masker | None
+    masker: "Masker | None"
     claim: UUID = field(default_factory=uuid4)
     seen: set[str] = field(default_factory=set)
 
@@ -84,7 +86,7 @@ def import_conversations(
     target: ConversationSet,
     file: ConversationFile,
     *,
-    masker: Masker | None,
+    masker: "Masker | None",
     by: User | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> ConversationImport:
@@ -146,7 +148,7 @@ def begin_import(
 
 
 def continue_import(
-    row: ConversationImport, file: ConversationFile, *, masker: Masker | None
+    row: ConversationImport, file: ConversationFile, *, masker: "Masker | None"
 ) -> ConversationImport:
     """Import what is left of a file, and return the report.
 
@@ -221,7 +223,7 @@ def _create_run(target: ConversationSet, *, by: User | None) -> Run:
     )
 
 
-def _incoming(conversation: RecordedConversation, masker: Masker | None) -> _Incoming:
+def _incoming(conversation: RecordedConversation, masker: "Masker | None") -> _Incoming:
     original, digest = conversation.id, _digest(conversation)
     masked = Counter[str]()
     if masker is not None:

@@ -15,7 +15,6 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from evals_app.formats.masking.masker import Masker
 from evals_app.models import Activity, ConversationImport, ConversationSet, Execution
 from evals_app.models.people.activity import note_act
 from evals_app.runs.ground.patience import AWAY
@@ -104,8 +103,9 @@ def import_waiting() -> None:
 
 def _import(row: ConversationImport) -> None:
     """Import a file, or note why that cannot be done; what it says is in no log."""
-    # Not above: a worker that only runs evals would load what reads tables.
+    # Not above: a worker that only runs evals would load what reads tables and knows phone numbers.
     from evals_app.formats.conversations.read import read_conversations  # noqa: PLC0415
+    from evals_app.formats.masking.masker import Masker  # noqa: PLC0415
 
     if row.attempts >= MAX_ATTEMPTS:
         return _fail(row, _DIED.format(row.attempts))
