@@ -105,7 +105,7 @@ def from_address(request: HttpRequest) -> HttpResponse:
             messages.info(request, note)
         return redirect(f"{reverse('admin:evals_app_agent_add')}?{START}=address")
     context = page_context(request, Agent) | {
-        "title": "My agent has an address",
+        "title": "My agent has a web address",
         "example_request": EXAMPLE_REQUEST,
         "example_reply": EXAMPLE_REPLY,
     }
