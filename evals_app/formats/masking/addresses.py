@@ -11,9 +11,19 @@ _WORD = r"[^\W\d_a-zß-öø-ÿ][\w'\u2019.-]*"  # begins with a capital letter
 _PLACE = (
     rf"{_WORD}(?:[ -](?:(?:am|an der|im|a\.|de|la|le|les|del|los|upon|sur|en)[ -])?{_WORD}){{0,2}}"
 )
+# A town after its code ends where a sentence ends, and where the next word may begin another one.
+_NAME = r"[^\W\d_a-zß-öø-ÿ][\w'\u2019]*(?:[-/][^\W\d_][\w'\u2019]*)*"
+_BEFORE_TOWN = (
+    r"(?:Bad|St\.|Sankt|Ste\.|Saint|Sainte|San|Santa|Los|Las|Le|La|Les|L['\u2019]|El|A|New|Den|Neu|Alt"
+    r"|Villa|Puerto|Port|Fort|Mount|Mt\.)"
+)
+_LINK = r"(?:am|an der|in der|ob der|im|de|de la|la|le|les|del|de los|upon|sur|en)"
+_TOWN = (
+    rf"(?:{_BEFORE_TOWN}[ -]?){{0,2}}{_NAME}(?:[ ]{_LINK}[ ]{_NAME}){{0,2}}(?:[ ]a\.[ ]?[A-Z]\.?)?"
+)
 _UK_CODE = r"[A-Z]{1,2}\d[A-Z\d]?[ ]?\d[A-Z]{2}"
 _THEN_PLACE = (
-    rf"(?:,?\s+(?:(?:[A-Z]{{1,2}}-)?\d{{4,5}}(?:[ ]?[A-Z]{{2}})?\s+{_PLACE}"
+    rf"(?:,?\s+(?:(?:[A-Z]{{1,2}}-)?\d{{4,5}}(?:[ ]?[A-Z]{{2}})?\s+{_TOWN}"
     rf"|{_PLACE},?\s+(?:[A-Z]{{2}}\s+\d{{5}}(?:-\d{{4}})?|{_UK_CODE}|\d{{5}})|{_UK_CODE}))?"
 )
 _NUMBER = r"\d{1,5}(?:[ ]?[a-hA-H](?!\w))?(?:[-/]\d{1,4})?"
@@ -34,8 +44,8 @@ _GERMAN = (
 _FRENCH = (
     rf"\b{_NUMBER}(?:\s(?:bis|ter))?,?\s(?:[Rr]ue|[Aa]venue|[Bb]oulevard|[Bb]d|[Pp]lace|[Cc]hemin"
     r"|[Aa]ll[ée]e|[Ii]mpasse|[Qq]uai|[Rr]oute|[Cc]ours|[Pp]assage|[Ss]quare)\s"
-    rf"(?:(?:de\sla|de\sl['\u2019]|des|du|de|d['\u2019]|la|le|les)\s?)?{_WORD}"
-    rf"(?:[ -](?:de[ ]|du[ ]|la[ ])?{_WORD}){{0,3}}{_THEN_PLACE}"
+    rf"(?:(?:de\sla|de\sl['\u2019]|des|du|de|d['\u2019]|la|le|les)\s?)?{_NAME}"
+    rf"(?:[ -](?:de[ ]|du[ ]|la[ ])?{_NAME}){{0,3}}{_THEN_PLACE}"
 )
 # Calle Mayor 5, 28013 Madrid
 _SPANISH = (
@@ -48,7 +58,7 @@ _SPANISH = (
 # A code and a town, where the words before say so
 _CODE = (
     r"(?i:\b(?:PLZ|postcode|zip(?:[ ]code)?|code[ ]postal|c[óo]digo[ ]postal|CP)\b[ ]?:?[ ])"
-    rf"(?P<code>\d{{4,5}}\b(?:[ ]{_PLACE})?)"
+    rf"(?P<code>\d{{4,5}}\b(?:[ ]{_TOWN})?)"
 )
 # Words that each kind has, in small letters, because these are found faster; and the kind.
 _KINDS = tuple(

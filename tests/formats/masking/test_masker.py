@@ -10,6 +10,7 @@ from django.conf import locale
 
 from evals_app.engine.record.trial import Message, ToolCall, TurnRecord
 from evals_app.formats.conversations.recorded import OutsideGrade, RecordedConversation
+from evals_app.formats.masking.addresses import find_addresses
 from evals_app.formats.masking.masker import Masker
 
 _DOCS = Path(__file__).parents[3] / "docs"
@@ -164,3 +165,24 @@ def test_patterns_of_the_site_are_kinds_of_their_own_and_all_are_counted() -> No
 
     assert masked.turns[0].user == "[order 1] and [order 2], [order 1]: write to [e-mail 1]"
     assert masker.counts == {"order": 3, "e-mail": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("Hauptstr. 5, 80331 München. Der Kühlschrank ist kaputt.", "Hauptstr. 5, 80331 München"),
+        ("Am Bahnhof 3, 50667 Köln. Bitte Geld zurück.", "Am Bahnhof 3, 50667 Köln"),
+        ("Hauptstr. 5, 80331 München Bitte melden", "Hauptstr. 5, 80331 München"),
+        ("Rathausplatz 1, 9000 St. Gallen. Danke", "Rathausplatz 1, 9000 St. Gallen"),
+        ("Kaiserstraße 1, 60313 Frankfurt a. M. Bitte", "Kaiserstraße 1, 60313 Frankfurt a. M"),
+        ("Kurweg 3, 23795 Bad Segeberg. Hallo", "Kurweg 3, 23795 Bad Segeberg"),
+        ("Marktplatz 3, 45468 Mülheim an der Ruhr. Die", "Marktplatz 3, 45468 Mülheim an der Ruhr"),
+        ("12 rue de la Paix. Le Colis", "12 rue de la Paix"),
+        ("12 rue de la Paix, 75002 Paris. Le colis", "12 rue de la Paix, 75002 Paris"),
+        ("PLZ 10115 Berlin. Wann kommt", "10115 Berlin"),
+    ],
+)
+def test_an_address_ends_with_its_town(text: str, address: str) -> None:
+    (found,) = find_addresses(text)
+
+    assert text[found.start : found.end] == address
