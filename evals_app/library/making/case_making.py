@@ -110,7 +110,8 @@ def recording_of(execution: Execution, observed: ObservedConversation) -> Record
 
 def proposed_name(execution: Execution, observed: ObservedConversation) -> str:
     """Return a name for the case; it may be taken."""
-    if execution.run.suite_id is None and observed.trial.turns:
+    run = execution.run
+    if observed.trial.turns and (run.suite_id is None or run.is_of_real_conversations):
         history = observed.trial.history
         first = history[0].text if history else observed.trial.turns[0].user
         opening = " ".join(first.split())

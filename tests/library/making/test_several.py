@@ -9,11 +9,14 @@ from evals_app.library.making.case_making import (
     CannotMakeError,
     CaseOptions,
     make_case,
+    proposed_name,
     suites_for,
 )
 from evals_app.library.making.observing import observe
 from evals_app.library.making.several import MadeCases, make_cases
-from evals_app.models import Agent, Execution, Suite
+from evals_app.models import Agent, Assertion, Execution, Suite
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.recorded.grade_conversations import WantedConversations, start_grading
 from tests.authored import a_case, write_suite
 from tests.runs.recorded.conversations import imported, row_of, rows_of
 
@@ -66,6 +69,20 @@ def test_a_real_conversation_fits_into_any_suite() -> None:
     assert case.to_spec().turns[0].user == "Why 9 euros?"
     with pytest.raises(CannotMakeError, match="Choose the suite"):
         make_case(execution, observed, CaseOptions(keys=()), by=None)
+
+
+def test_a_case_of_a_graded_real_conversation_is_named_by_its_opening() -> None:
+    suite = write_suite([a_case()])
+    (imported_one,) = executions_of([row_of("4")])
+    Assertion.objects.create(suite=suite, type="contains", options={"value": "6.90"})
+    target = imported_one.run.conversation_set
+    [run] = start_grading(target, suite, WantedConversations())
+    work()
+    execution = run.executions.get()
+    observed = observe(execution)
+    assert observed is not None
+
+    assert proposed_name(execution, observed) == "Why 9 euros?"
 
 
 def test_what_asks_the_same_is_made_once_and_named() -> None:
