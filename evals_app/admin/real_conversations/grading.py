@@ -21,6 +21,7 @@ from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.recorded.grade_conversations import (
     WantedConversations,
+    left_out_of,
     plan_grading,
     start_grading,
 )
@@ -113,6 +114,7 @@ def price(request: HttpRequest, pk: int) -> HttpResponse:
                 "checks": [check.label for check in head.assertions],
                 "has_rubric": head.rubric_check is not None,
                 "unused": plans[0].unused,
+                "left_out": left_out_of(plans),
                 "sentence": all_in_words(
                     forecasts, month_left_usd=month_left(request.user.pk), **limit
                 ),

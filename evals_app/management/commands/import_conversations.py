@@ -17,6 +17,7 @@ from evals_app.reports.answers.forecasts import in_words
 from evals_app.reports.words.imports import import_in_words
 from evals_app.runs.recorded.grade_conversations import (
     WantedConversations,
+    left_out_of,
     plan_grading,
     start_grading,
 )
@@ -102,6 +103,8 @@ class Command(BaseCommand):
                 forecasts = [forecast_regrade(plan) for plan in plans]
                 for sentence in plans[0].unused:
                     self.stdout.write(f"Not applied: {sentence}")
+                for sentence in left_out_of(plans):
+                    self.stdout.write(sentence)
             runs = start_grading(target, suite, wanted, max_cost_usd=limit)
         except CannotStartError as error:
             raise usage_error(str(error)) from error

@@ -21,7 +21,7 @@ Status = Literal["queued", "running", "finished", "cancelled"]
 ExecutionStatus = Literal["queued", "running", "finished", "skipped", "cancelled"]
 StopReason = Literal["cancelled", "deadline", "budget"]
 ReachedCeiling = Literal["run", "person", "site"]
-WhyLeftOut = Literal["changed", "gone", "pruned"]
+WhyLeftOut = Literal["changed", "gone", "pruned", "unanswered"]
 
 _NOTHING: Row = MappingProxyType({})
 _IN_JSON: dict[type, Callable[[Any], object]] = {
@@ -293,7 +293,8 @@ class RegradingJson(Answer):
     )
     left_out: dict[WhyLeftOut, LeftOutJson] = Field(
         description="What is not graded: `changed` (the agent would see another conversation today),"
-        " `gone` (no longer in the suite), `pruned` (the transcript was removed)."
+        " `gone` (no longer in the suite), `pruned` (the transcript was removed),"
+        " `unanswered` (a real conversation without a reply)."
     )
     unused_checks: list[str] = Field(
         description="Checks of the suite that do not apply to real conversations, and why."

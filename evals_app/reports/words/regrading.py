@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evals_app.reports.words.figures import percent
+from evals_app.reports.words.figures import count_text, percent
 
 _WHY = {
     "changed": "what the agent sees was edited",
@@ -32,6 +32,10 @@ def left_out_in_words(left_out: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return which cases a run does not grade again, and why: `{why: {"count", "names"}}`."""
     sentences = []
     for why, cases in left_out.items():
+        if why == "unanswered":
+            count = count_text(cases["count"], "conversation")
+            sentences.append(f"Not graded: {count} without a reply.")
+            continue
         named = ", ".join(f"“{name}”" for name in cases["names"][:_NAMED])
         more = cases["count"] - _NAMED
         names = f"{named} and {more:,} more" if more > 0 else named

@@ -1,6 +1,6 @@
 """Grade real conversations by the general checks of a suite: a run of it for each import."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -14,7 +14,13 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, RowNumber, TruncDate
 
 from evals_app.models import ConversationSet, ImportedConversation, Run, Suite
-from evals_app.runs.regrading.start_regrade import RegradePlan, plan_regrade, regrade
+from evals_app.reports.words.regrading import left_out_in_words
+from evals_app.runs.regrading.start_regrade import (
+    NothingToGradeError,
+    RegradePlan,
+    plan_regrade,
+    regrade,
+)
 from evals_app.runs.starting.freeze import CannotStartError
 
 
@@ -81,11 +87,21 @@ def plan_grading(
     Raises:
         CannotStartError: there is nothing to grade, or something is missing.
     """
+    planned: list[RegradePlan] = []
+    empty: list[NothingToGradeError] = []
     with ExitStack() as plans:
-        yield [
-            plans.enter_context(plan_regrade(run, by_suite=suite, executions=keys, **how))
-            for run, keys in _by_import(target, wanted)
-        ]
+        for run, keys in _by_import(target, wanted):
+            plan = plan_regrade(run, by_suite=suite, executions=keys, **how)
+            try:
+                planned.append(plans.enter_context(plan))
+            except NothingToGradeError as error:
+                empty.append(error)
+        if not planned:
+            raise empty[0]
+        for nothing in empty:
+            for why, names in nothing.left_out.items():
+                planned[0].left_out.setdefault(why, []).extend(names)
+        yield planned
 
 
 def start_grading(
@@ -105,7 +121,27 @@ def start_grading(
     parts = _by_import(target, wanted)
     group = uuid4() if len(parts) > 1 else None
     limits: dict[str, Any] = {"by": by, "max_cost_usd": max_cost_usd, "group": group}
-    return [regrade(run, by_suite=suite, executions=keys, **limits, **how) for run, keys in parts]
+    started: list[Run] = []
+    empty: list[NothingToGradeError] = []
+    for run, keys in parts:
+        try:
+            started.append(regrade(run, by_suite=suite, executions=keys, **limits, **how))
+        except NothingToGradeError as error:
+            empty.append(error)
+    if not started:
+        raise empty[0]
+    return started
+
+
+def left_out_of(plans: Iterable[RegradePlan]) -> list[str]:
+    """Return which conversations are not graded, and why, of several imports."""
+    left_out: dict[str, list[str]] = {}
+    for plan in plans:
+        for why, names in plan.left_out.items():
+            left_out.setdefault(why, []).extend(names)
+    return left_out_in_words(
+        {why: {"count": len(names), "names": names} for why, names in left_out.items()}
+    )
 
 
 def _by_import(

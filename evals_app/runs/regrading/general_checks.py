@@ -126,16 +126,22 @@ def _column_of(check: AssertionSpec) -> str:
 
 def freeze_conversations(
     frozen: Frozen, chosen: QuerySet[Execution], checks: Sequence[AssertionSpec]
-) -> None:
-    """Add each conversation as a case that has its messages.
+) -> set[str]:
+    """Add each conversation as a case that has its messages; return those without any reply.
 
     Those `checks` of the suite that read the whole conversation grade it once, after its last reply.
+    Without a reply nothing can be checked, so such a conversation does not become a case.
     """
+    unanswered: set[str] = set()
     place = Coalesce(F("source"), F("pk"))
     rows = chosen.annotate(place=place).order_by("position", "trial").values_list("case", "place")
     names: dict[str, int] = dict(rows.iterator(AT_ONCE))
     for name, trial in _trials(names):
-        frozen.add(_as_case(name, trial, checks), trials=0)
+        if trial.turns and not any(map(_is_answered, trial.turns)):
+            unanswered.add(name)
+        else:
+            frozen.add(_as_case(name, trial, checks), trials=0)
+    return unanswered
 
 
 def _trials(names: dict[str, int]) -> Iterator[tuple[str, Trial]]:

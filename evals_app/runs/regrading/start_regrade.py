@@ -54,7 +54,7 @@ class RegradePlan:
 
     `left_out` has the names of cases that cannot be graded: `changed` (the agent would see another
     conversation today), `gone` (the suite no longer has them), `pruned` (their transcripts were
-    removed). `unused` are checks of the suite that do not apply to real conversations. `check` is one
+    removed), `unanswered` (real conversations without any reply). `unused` are checks of the suite that do not apply to real conversations. `check` is one
     that is tried, in place of those of the suite.
     """
 
@@ -68,6 +68,7 @@ class RegradePlan:
     check: AssertionSpec | None = None
     frozen: Frozen | None = None  # None: the snapshot of the run, as it is
     left_out: dict[str, list[str]] = field(default_factory=dict)
+    unanswered: set[str] = field(default_factory=set)
     unused: list[str] = field(default_factory=list)
     planned: list[PlannedExecution] = field(default_factory=list)
 
@@ -104,6 +105,19 @@ class RegradePlan:
             },
             "unused_checks": self.unused,
         }
+
+
+class NothingToGradeError(CannotStartError):
+    """None of the chosen conversations can be graded; `left_out` says which, and why."""
+
+    def __init__(self, regrading: RegradePlan) -> None:
+        reasons = left_out_in_words(regrading.to_json()["left_out"])
+        run = regrading.run
+        again = "" if run.is_of_real_conversations else " again"
+        super().__init__(
+            " ".join([f"No conversation of run {run.pk} can be graded{again}.", *reasons])
+        )
+        self.left_out = regrading.left_out
 
 
 def regrade(
@@ -210,7 +224,7 @@ def _read_checks(
     general = read_general_checks(suite, needs, chosen=chosen, only=regrading.check)
     regrading.unused = general.unused
     regrading.head = regrading.head.model_copy(update=general.test_data)
-    freeze_conversations(frozen, chosen, general.suite.assertions)
+    regrading.unanswered = freeze_conversations(frozen, chosen, general.suite.assertions)
     return general.suite
 
 
@@ -321,7 +335,10 @@ def _plan(regrading: RegradePlan, chosen: QuerySet[Execution], frozen: Frozen) -
             continue
         seen.add(source)
         place, digest = places.get(case, (None, ""))
-        why = _why_not(place, digest, before.get(case, digest), has_transcript=has_transcript)
+        why = "unanswered" if case in regrading.unanswered else ""
+        why = why or _why_not(
+            place, digest, before.get(case, digest), has_transcript=has_transcript
+        )
         if why or place is None:
             left_out.setdefault(why, {})[case] = None
             continue
@@ -332,7 +349,7 @@ def _plan(regrading: RegradePlan, chosen: QuerySet[Execution], frozen: Frozen) -
     regrading.left_out = {why: list(names) for why, names in left_out.items()}
     frozen.executions = len(regrading.planned)
     if not regrading.planned:
-        raise CannotStartError(_nothing_to_grade(regrading))
+        raise NothingToGradeError(regrading)
 
 
 def _why_not(place: int | None, now: str, then: str, *, has_transcript: bool) -> str:
@@ -350,8 +367,3 @@ def _conversations(run: Run) -> dict[str, str]:
         json.loads(content)["name"]: conversation_digest(content)
         for content in rows.iterator(AT_ONCE)
     }
-
-
-def _nothing_to_grade(regrading: RegradePlan) -> str:
-    reasons = left_out_in_words(regrading.to_json()["left_out"])
-    return " ".join([f"No conversation of run {regrading.run.pk} can be graded again.", *reasons])

@@ -55,6 +55,7 @@ def test_a_file_is_looked_at_imported_and_graded(admin_client: Client) -> None:
     chosen = {"suite": suite.pk, "count": 2}
     price = admin_client.post(url("price", target.pk), chosen)
     assert len(price.context["unused"]) == len(price.context["checks"]) == 1
+    assert price.context["left_out"] == []
     with TestCase.captureOnCommitCallbacks(execute=True):
         admin_client.post(url("grade", target.pk), chosen)
     work()

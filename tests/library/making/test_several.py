@@ -76,6 +76,7 @@ def test_a_case_of_a_graded_real_conversation_is_named_by_its_opening() -> None:
     (imported_one,) = executions_of([row_of("4")])
     Assertion.objects.create(suite=suite, type="contains", options={"value": "6.90"})
     target = imported_one.run.conversation_set
+    assert target is not None
     [run] = start_grading(target, suite, WantedConversations())
     work()
     execution = run.executions.get()

@@ -12,6 +12,7 @@ from evals_app.runs.reading.case_history import COUNTED, OfSuite
 from evals_app.runs.reading.suite_verdict import standings, telling_runs, with_last_runs
 from evals_app.runs.recorded.grade_conversations import (
     WantedConversations,
+    left_out_of,
     plan_grading,
     start_grading,
 )
@@ -158,3 +159,28 @@ def test_what_cannot_be_graded_says_why(
     with pytest.raises(CannotStartError):
         start_grading(imported([row_of("good")]).conversation_set, suite, wanted)
     assert not Run.objects.exists()
+
+
+def test_conversations_without_a_reply_are_left_out_and_counted() -> None:
+    suite, target = suite_with(dict(PRICE)), make_set()
+    imported([row_of("good"), row_of("ignored", ("user", "Hello?"))], target)
+    imported([row_of("late", ("user", "Anyone?"))], target)
+
+    with plan_grading(target, suite, ALL) as plans:
+        assert sum(len(plan.planned) for plan in plans) == 1
+        assert forecast_regrade(plans[0]).conversations == 1
+        [line] = left_out_of(plans)
+        assert "2 conversations" in line
+    [run] = start_grading(target, suite, ALL)
+    work()
+
+    run.refresh_from_db()
+    assert (run.verdict, run.total) == ("passed", 1)
+    assert run.regrading["left_out"] == {"unanswered": {"count": 1, "names": ["ignored"]}}
+
+
+def test_only_conversations_without_a_reply_are_nothing_to_grade() -> None:
+    row = imported([row_of("ignored", ("user", "Hello?"))])
+
+    with pytest.raises(CannotStartError, match="1 conversation without"):
+        start_grading(row.conversation_set, suite_with(dict(PRICE)), ALL)
