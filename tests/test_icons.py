@@ -43,6 +43,7 @@ def test_our_icon_font_is_small_and_served_in_place_of_unfolds() -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_every_icon_that_may_be_shown_is_in_our_font_and_looks_like_unfolds(page: Page) -> None:
     fonts = {"whole": encoded(icons.WHOLE), "ours": encoded(icons.OURS)}
     words = sorted(name for name in icons.names() if len(name) > 1)
