@@ -139,7 +139,11 @@ def _empty_grades(ids: Iterable[int]) -> None:
 def _empty_notes(ids: Sequence[int]) -> None:
     """Remove what people noted, and the questions to judges that quote notes."""
     ReadingNote.objects.filter(item__execution__in=ids).exclude(text="").update(text=REMOVED)
-    readings = Reading.objects.filter(items__execution__in=ids)
+    empty_questions(Reading.objects.filter(items__execution__in=ids))
+
+
+def empty_questions(readings: QuerySet[Reading]) -> None:
+    """Remove what judges were asked to propose groups and checks: it quotes notes."""
     asked = Q(pk__in=readings.values("proposal")) | Q(pk__in=readings.values("groups__draft"))
     runs = list(Run.objects.filter(asked).values_list("pk", flat=True))
     for model in (Transcript, PaidCalls):

@@ -1,10 +1,12 @@
 """Sets of real conversations: find, make and remove them."""
 
 from django.contrib.auth.models import User
+from django.db.models import Q
 from django.utils.text import slugify
 
 from evals_app.engine.basics.errors import CannotError
-from evals_app.models import ConversationSet, Execution, Run
+from evals_app.models import ConversationSet, Execution, Reading, Run
+from evals_app.runs.forgetting.conversations import empty_questions
 from evals_app.runs.recorded.uploads import remove_upload
 
 AT_ONCE = 500  # conversations that are removed in one transaction
@@ -38,6 +40,7 @@ def remove_set(target: ConversationSet) -> None:
     rows = Execution.objects.filter(run__in=runs.values("pk")).order_by("-pk")
     while ids := list(rows.values_list("pk", flat=True)[:AT_ONCE]):
         Execution.objects.filter(pk__in=ids).delete()
+    empty_questions(Reading.objects.filter(Q(conversation_set=target) | Q(run__in=runs)))
     uploads = list(target.imports.exclude(upload="").values_list("upload", flat=True))
     target.delete()
     for name in uploads:

@@ -1,10 +1,12 @@
 """Reading: a sample that stays, a note of each reader, groups of notes, and how often each happens."""
 
+import json
+
 import pytest
 from django.contrib.auth.models import User
 
 from evals_app.engine.statistics.agreement import Proportion
-from evals_app.models import Activity, ConversationSet, Reading, ReadingNote
+from evals_app.models import Activity, ConversationSet, Reading, ReadingNote, SnapshotCase
 from evals_app.runs.forgetting.conversations import REMOVED, forget_conversation
 from evals_app.runs.recorded.grade_conversations import WantedConversations
 from evals_app.runs.recorded.group_counts import count_groups
@@ -201,3 +203,15 @@ def test_notes_go_with_what_was_said_and_with_the_set(ann: User) -> None:
     say(reading, 2, ann)
     remove_set(ConversationSet.objects.get())
     assert not Reading.objects.exists()
+
+
+def test_what_a_judge_was_asked_about_notes_goes_with_the_set(ann: User) -> None:
+    reading = read_set(1, by=ann)
+    asked = make_run()
+    content = json.dumps({"name": "q", "turns": [{"user": "Ann Miller got a wrong price"}]})
+    SnapshotCase.objects.create(snapshot=asked.snapshot, position=0, content=content)
+    Reading.objects.filter(pk=reading.pk).update(proposal=asked)
+
+    remove_set(ConversationSet.objects.get())
+
+    assert "Miller" not in asked.snapshot.cases.get().content
