@@ -1,11 +1,19 @@
 """Conversations in tables: one row for each message, or one for each conversation."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from evals_app.formats.conversations.messages import ROLES, USER, MessageReader, in_turns
+from evals_app.formats.conversations.messages import (
+    AGENT,
+    NOTE,
+    ROLES,
+    USER,
+    MessageReader,
+    in_turns,
+)
 from evals_app.formats.conversations.pasted import read_spoken
 from evals_app.formats.conversations.recorded import ConversationFile, RecordedConversation
 from evals_app.formats.conversations.records import MAX_TAGS, digest_of
@@ -51,6 +59,20 @@ _HEADERS = {
 _MEANING_OF = {
     header: meaning for meaning, written in _HEADERS.items() for header in written.split("|")
 }
+# Authors such as “Interne Notiz” and “Anna (internal)”; columns that say who sees a message.
+_INTERNAL = re.compile(
+    r"\b(?:intern(?:al|ally|e[rs]?|o|a)?|private?|priv[ée]e?|privado|privada|note|notiz|nota)\b",
+    re.IGNORECASE,
+)
+_PUBLIC = re.compile(r"(?:is )?public|öffentlich|ist öffentlich|publique|p[uú]blic[oa]")
+_PRIVATE = re.compile(
+    r"(?:is )?(?:private|internal)|intern|privat|interne?|priv[ée]e?|intern[oa]|privad[oa]"
+)
+_VISIBILITY = re.compile(r"visibility|sichtbarkeit|visibilit[ée]|visibilidad")
+_YES = frozenset(
+    {"true", "yes", "y", "1", "x", "ja", "wahr", "oui", "vrai", "sí", "si", "verdadero"}
+)
+_NO = frozenset({"false", "no", "n", "0", "nein", "falsch", "non", "faux", "falso"})
 SEVERAL = frozenset({"name"})  # meanings that more than one column may have
 _NEEDS = (("text", "author"), ("question",), ("transcript",))
 _ASKS = "Say which columns have what was said: the message and who wrote it; or what the customer wrote and the answer"
@@ -147,13 +169,51 @@ def conversations_of(
             file.problems.append(f"{file.name}:{line}: the row has no number of a conversation.")
             continue
         groups.setdefault(key if is_by_message else str(line), []).append((line, row))
-    askers = _askers(table, groups) if is_by_message else set()
+    roles = _roles(table, groups, file) if is_by_message else {}
     for rows in groups.values():
         reader = MessageReader(file, times)
         for line, row in rows:
-            reader.read(_messages(table, row, line, file, askers))
+            reader.read(_messages(table, row, line, file, roles))
         if found := _conversation(table, reader, rows, file):
             yield found
+
+
+def _roles(
+    table: ConversationTable,
+    groups: Mapping[str, Sequence[tuple[int, Sequence[str]]]],
+    file: ConversationFile,
+) -> dict[str, str]:
+    """Return the role of each author: by its words, else by those of the others; "" if it is unknown."""
+    rows = [row for lines in groups.values() for _, row in lines]
+    found = {
+        author: _role_in_words(author) for author in {table.cell(row, "author") for row in rows}
+    }
+    names = [author for author, role in found.items() if not role]
+    has_user, has_agent = USER in found.values(), AGENT in found.values()
+    if has_user != has_agent:
+        return found | dict.fromkeys(names, AGENT if has_user else USER)
+    if not has_user and names:
+        askers = _askers(table, groups)
+        file.remark("Authors are names, so who asks and who answers is a guess.")
+        found |= {name: USER if name in askers else AGENT for name in names}
+    return found
+
+
+def _role_in_words(author: str) -> str:
+    return NOTE if _INTERNAL.search(author) else ROLES.get(author.lower(), "")
+
+
+def _is_hidden(table: ConversationTable, row: Sequence[str]) -> bool:
+    """Whether a column says that customers do not see a row."""
+    for header, cell in zip(table.headers, row, strict=False):
+        word, value = plain(header).replace("_", " ").strip(), cell.strip().lower()
+        if (_PUBLIC.fullmatch(word) and value in _NO) or (
+            _PRIVATE.fullmatch(word) and value in _YES
+        ):
+            return True
+        if _VISIBILITY.fullmatch(word) and _INTERNAL.search(value):
+            return True
+    return False
 
 
 def _askers(
@@ -177,7 +237,7 @@ def _messages(
     row: Sequence[str],
     line: int,
     file: ConversationFile,
-    askers: set[str],
+    roles: Mapping[str, str],
 ) -> list[dict[str, str]]:
     at = table.cell(row, "time")
     if "transcript" in table.columns:
@@ -188,8 +248,10 @@ def _messages(
     if "author" not in table.columns or "text" not in table.columns:
         pair = (("user", table.cell(row, "question")), ("assistant", table.cell(row, "answer")))
         return [{"role": role, "content": text} for role, text in pair if text]
-    author = table.cell(row, "author")
-    role = ROLES.get(author.lower(), "") or (USER if author in askers else "assistant")
+    role = NOTE if _is_hidden(table, row) else roles[table.cell(row, "author")]
+    if not role:
+        file.lose("Messages of authors who are neither customer nor agent were left out.")
+        return []
     return [{"role": role, "content": table.cell(row, "text"), "created_at": at}]
 
 

@@ -482,3 +482,56 @@ def test_files_may_be_larger_than_those_of_suites(name: str) -> None:
     file = read_conversations(name, content)
 
     assert (sum(1 for _ in file), file.problems) == (130, [])
+
+
+_HIDDEN = {"Internal notes and events were left out.": 1}
+
+
+@pytest.mark.parametrize(
+    "author",
+    ["Interne Notiz", "Internal note", "Kommentar (intern)", "Anna Schmidt (intern)", "Note"],
+)
+def test_internal_notes_of_a_table_are_no_words_of_the_customer(author: str) -> None:
+    rows = f"Ticket;Von;Nachricht\n17;Kunde;Frage\n17;{author};Geheim\n17;Mitarbeiter;Antwort\n"
+    file, (talk,) = _read("export.csv", rows)
+
+    assert (_said(talk), file.losses) == ([("Frage", "Antwort")], _HIDDEN)
+
+
+@pytest.mark.parametrize(
+    ("header", "cell"),
+    [
+        ("public", "false"),
+        ("Öffentlich", "nein"),
+        ("is_private", "TRUE"),
+        ("visibility", "internal"),
+    ],
+)
+def test_rows_that_customers_do_not_see_are_left_out(header: str, cell: str) -> None:
+    rows = f"id;from;text;{header}\n1;customer;Hi;\n1;agent;Secret;{cell}\n1;agent;Hello;\n"
+    file, (talk,) = _read("export.csv", rows)
+
+    assert (_said(talk), file.losses) == ([("Hi", "Hello")], _HIDDEN)
+
+
+def test_a_name_beside_customers_and_agents_is_left_out_and_counted() -> None:
+    rows = "id;from;text\n1;customer;Hi\n1;Anna Schmidt;Hm\n1;agent;Hello\n"
+    file, (talk,) = _read("export.csv", rows)
+
+    assert _said(talk) == [("Hi", "Hello")]
+    assert file.losses == {
+        "Messages of authors who are neither customer nor agent were left out.": 1
+    }
+
+
+@pytest.mark.parametrize(("one", "other"), [("customer", "Anna Schmidt"), ("Tom Berg", "agent")])
+def test_a_name_beside_one_role_has_the_other(one: str, other: str) -> None:
+    file, (talk,) = _read("export.csv", f"id;from;text\n1;{one};Hi\n1;{other};Hello\n")
+
+    assert (_said(talk), file.losses) == ([("Hi", "Hello")], {})
+
+
+def test_authors_that_are_names_are_said_to_be_a_guess() -> None:
+    file, _ = _read("export.csv", "id;from;text\n1;Tom Berg;Hi\n1;Anna Schmidt;Hello\n")
+
+    assert file.remarks == ["Authors are names, so who asks and who answers is a guess."]
