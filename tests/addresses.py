@@ -126,7 +126,7 @@ def samples_for(settings: Any) -> Samples:
     rows |= _reading(run, execution, root)
     parts = {name: row.pk for name, row in rows.items()}
     parts |= {
-        "run": make_run(["queued"], suite_name="Proposed cases", is_tryout=True).pk,
+        "run": run.pk,
         "runs": run.pk,
         "executions": execution.pk,
         "settlements": settlement.pk,
@@ -184,6 +184,10 @@ def samples_for(settings: Any) -> Samples:
     }
     case.tags = ["returns"]
     case.save(update_fields=["tags"])
+    asked = make_run(["queued"], suite_name="Proposed cases", is_tryout=True)
+    urls["admin/evals_app/suite/<int:pk>/propose/<int:run>/"] = (
+        f"/admin/evals_app/suite/{suite.pk}/propose/{asked.pk}/"
+    )
     parts |= {"topic": "returns"}
     urls["admin/evals_app/agent/<int:pk>/topics/set/"] = (
         f"/admin/evals_app/agent/{suite.agent_id}/topics/set/?topic=returns"
