@@ -90,9 +90,11 @@ class Counter:
         head, _, plan = (notice.message_primary or "").partition("plan:")
         if not head.startswith("duration:"):
             return
-        told = json.loads(plan)
+        explained = json.loads(plan)
         names = ("Shared Hit Blocks", "Shared Read Blocks", "Temp Read Blocks")
-        self._statements.append((sum(told["Plan"][name] for name in names), told["Query Text"]))
+        self._statements.append(
+            (sum(explained["Plan"][name] for name in names), explained["Query Text"])
+        )
 
     @contextmanager
     def counting(self, reads: Reads) -> Iterator[None]:

@@ -73,7 +73,7 @@ def _kinds(request: HttpRequest, words: str) -> Iterator[MatchesOfKind]:
         (
             Fixture,
             "dataset",
-            Fixture.objects.filter(_any(words, "name", "slug")).told_apart().order_by("name"),
+            Fixture.objects.filter(_any(words, "name", "slug")).with_namesakes().order_by("name"),
         ),
         (
             Entity,

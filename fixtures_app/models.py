@@ -85,8 +85,8 @@ class FixtureQuerySet(models.QuerySet["Fixture"]):
             Prefetch("chunks", KnowledgeChunk.objects.order_by("position", "pk")),
         )
 
-    def told_apart(self) -> "FixtureQuerySet":
-        """Let those that share their name with another one show their slug, too."""
+    def with_namesakes(self) -> "FixtureQuerySet":
+        """Note which share their name with another one; these show their slug, too."""
         namesakes = Fixture.objects.filter(name=OuterRef("name")).exclude(pk=OuterRef("pk"))
         return self.annotate(has_namesake=Exists(namesakes))
 

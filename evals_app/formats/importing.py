@@ -280,17 +280,8 @@ def _classify(
             parts = read_by_plugin(reader, file.path, _content(file), problems)
             plugged += (_File(*part, reader.name, is_plugged=True) for part in parts)
             continue
-        if is_shown(file.path) or not is_readable(file.path):
-            message = instead_of(file.path) or (
-                f"This is not an eval file. {EXPECTED}, outside of folders whose name ends in .files."
-            )
-            problems.append(Problem(file.path, 0, 0, "", "", message))
-            continue
-        try:
-            document = _document(file)
-        except FormatError as error:
-            problems += error.problems
-            _note_unread(file.path, files, unread)
+        document = _parse(file, files, problems, unread)
+        if document is None:
             continue
         size += values_in(document.data)
         if size > MAX_VALUES:
@@ -315,6 +306,27 @@ def _classify(
         )
         problems += [file.document.problem((), message, value="") for file in read]
     return [*(_resolve_dialect(file, read, ours) for file in read), *plugged]
+
+
+def _parse(
+    file: SourceFile | SourceData,
+    files: Sequence[SourceFile | SourceData],
+    problems: list[Problem],
+    unread: dict[Kind, list[str]],
+) -> ParsedFile | None:
+    """Parse a file; None if it is not an eval file or cannot be parsed, with the errors in `problems`."""
+    if is_shown(file.path) or not is_readable(file.path):
+        message = instead_of(file.path) or (
+            f"This is not an eval file. {EXPECTED}, outside of folders whose name ends in .files."
+        )
+        problems.append(Problem(file.path, 0, 0, "", "", message))
+        return None
+    try:
+        return _document(file)
+    except FormatError as error:
+        problems += error.problems
+        _note_unread(file.path, files, unread)
+        return None
 
 
 def _plugin_for(

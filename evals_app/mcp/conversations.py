@@ -133,5 +133,5 @@ def _set(slug: str) -> ConversationSet:
     target = ConversationSet.objects.filter(slug=slug).first()
     if target is None:
         known = ConversationSet.objects.values_list("slug", flat=True)
-        raise refused_at("set", f"There is no set {slug!r}.{near(slug, known)}")
+        raise refused_at("set", f"No set is called {slug!r}.{near(slug, known)}")
     return target

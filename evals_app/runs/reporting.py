@@ -74,7 +74,7 @@ def report(kind: str, run: Run, *, link: Link, shown: Shown = ANSWER_ALONE) -> R
     """Return a report of one run as a file; of a decision it has what is `shown`.
 
     Raises:
-        CannotSendError: there is no decision about the run, or a plug-in cannot make its report.
+        CannotSendError: nothing can be decided about the run, or a plug-in cannot make its report.
     """
     about = all_kinds()[kind]
     if own_kind(kind) is None and run.total > MAX_FOR_PLUGINS:
@@ -100,7 +100,7 @@ def report_content(
     `lines` are those of their cases in the files.
 
     Raises:
-        CannotSendError: there is no decision about a run, or a plug-in cannot make its report.
+        CannotSendError: nothing can be decided about a run, or a plug-in cannot make its report.
     """
     ours = own_kind(kind)
     if ours is None:

@@ -41,7 +41,7 @@ Link = Callable[[str, int], str]
 
 
 class CannotSendError(CannotError):
-    """There is no decision about a run, or another report of it cannot be made."""
+    """Nothing can be decided about a run, or another report of it cannot be made."""
 
 
 class Shown(NamedTuple):

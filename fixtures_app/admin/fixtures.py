@@ -115,8 +115,8 @@ class FixtureAdmin(Duplicating, EntityCountingEditor):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: Any = super().get_queryset(request)
-        told: QuerySet[Any] = rows.told_apart()
-        return told
+        named: QuerySet[Any] = rows.with_namesakes()
+        return named
 
     @display(description="Name", ordering="name")
     def name_and_slug(self, fixture: Fixture) -> str:

@@ -56,7 +56,7 @@ class PlaygroundForm(forms.Form):
         super().__init__(*args, **kwargs)
         if takes_fixture(agent) and request.user.has_perm("fixtures_app.view_fixture"):
             choice: Any = self.fields["fixture"]
-            choice.queryset = Fixture.objects.told_apart().order_by("name")
+            choice.queryset = Fixture.objects.with_namesakes().order_by("name")
         else:
             del self.fields["fixture"]
 

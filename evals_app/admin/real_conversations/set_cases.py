@@ -104,4 +104,4 @@ def _outcome(made: MadeCases) -> Iterator[str]:
     for conversation, case in made.repeated:
         yield f"{conversation} was left out: the case “{case}” asks the same."
     for conversation in made.unreadable:
-        yield f"{conversation} was left out: what was said is no longer stored."
+        yield f"{conversation} was left out: its messages are no longer stored."

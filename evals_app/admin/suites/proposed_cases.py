@@ -92,7 +92,7 @@ class ProposingForm(forms.Form):
         super().__init__(form_data(request), initial={"count": _USUAL, "model": judge})
         if request.user.has_perm("fixtures_app.view_fixture"):
             choice: Any = self.fields["fixture"]
-            choice.queryset = Fixture.objects.told_apart().order_by("name")
+            choice.queryset = Fixture.objects.with_namesakes().order_by("name")
         else:
             del self.fields["fixture"]
         self._suite = suite

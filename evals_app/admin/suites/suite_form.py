@@ -50,7 +50,7 @@ class SuiteForm(SpecForm, VersionedForm):
             choice.label_from_instance = agent_label
         if "fixtures" in self.fields:
             data: Any = self.fields["fixtures"]
-            data.queryset = Fixture.objects.told_apart().order_by("name")
+            data.queryset = Fixture.objects.with_namesakes().order_by("name")
         for name, column in _GATES.items():
             if field := self.fields.get(name):
                 write_as_sentence(field, column.key[-1], about=column.info.description or "")

@@ -351,7 +351,7 @@ def without_secrets(text: str, secrets: Iterable[str]) -> str:
 
 
 def _in_words(problem: str) -> str:
-    """Return why there is no connection; what a server says about certificates, in plain words."""
+    """Return why a connection failed; what a server says about certificates, in plain words."""
     if "CERTIFICATE_REQUIRED" in problem:
         return (
             "it asks for a client certificate. Fill in “Client certificate” on the page of the agent,"

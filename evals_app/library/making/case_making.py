@@ -270,7 +270,7 @@ def case_spec(
     """Return the case of a conversation, with a name that is free in the suite.
 
     Raises:
-        CannotMakeError: something does not fit, or a file that was shown is no longer stored.
+        CannotMakeError: something does not fit, or a file of the conversation is gone.
     """
     name = wanted.name or _free(
         proposed_name(execution, observed),

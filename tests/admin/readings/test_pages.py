@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from evals_app.models import NoteGroup, Reading, ReadingNote
 from tests.runs.judged_runs import reviewer
-from tests.runs.recorded.conversations import imported, rows_of
+from tests.runs.recorded.conversations import imported, row_of, rows_of
 
 pytestmark = pytest.mark.django_db
 
@@ -124,3 +124,16 @@ def test_people_who_may_not_review_do_not_read(reading: Reading) -> None:
     client.force_login(person)
     for what in ("reading", "reading_groups", "reading_notes"):
         assert client.get(url(what, reading.pk)).status_code == 403
+
+
+def test_what_the_customer_wrote_last_is_read_too(admin_client: Client) -> None:
+    talk = row_of(
+        "T-1", ("user", "Why 9?"), ("assistant", "It is 6.90."), ("user", "You are wrong!")
+    )
+    row = imported([talk])
+    admin_client.post(url("conversationset_read", row.conversation_set_id), {"count": 1})
+
+    page = admin_client.get(url("reading_item", Reading.objects.get().pk, 1)).content.decode()
+
+    assert "You are wrong!" in page
+    assert "Conversation 1: T-1" in page

@@ -43,7 +43,7 @@ def test_a_check_turns_if_all_trials_do(
     assert turned_checks(base, head) == FlippedChecks(tuple(worse), tuple(better))
 
 
-def test_equal_checks_of_one_turn_are_told_apart_by_their_order() -> None:
+def test_equal_checks_of_one_turn_are_with_namesakes_by_their_order() -> None:
     twice = CheckIdentity(1, "text", "contains", "Reply contains “x”")
     other = twice._replace(turn=2)
 

@@ -46,7 +46,7 @@ def test_a_problem_is_shown_where_a_part_was_written() -> None:
     assert {loc: draft.place(loc, "").keys for loc in places} == places
 
 
-def test_cases_of_one_name_are_told_apart_and_the_slug_is_made_of_the_name() -> None:
+def test_cases_of_one_name_are_with_namesakes_and_the_slug_is_made_of_the_name() -> None:
     here = root()
     cases = list(map(case, here.at("asks").entries()))
 

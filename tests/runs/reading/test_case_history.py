@@ -85,7 +85,7 @@ def test_an_edit_of_the_case_is_named_with_its_values_and_who_made_it() -> None:
     assert (untouched.is_same_case, untouched.parts) == (True, ())
 
 
-def test_an_edited_agent_and_an_edited_suite_are_told_apart_and_attributed() -> None:
+def test_an_edited_agent_and_an_edited_suite_are_with_namesakes_and_attributed() -> None:
     suite = make_suite()
     finished(suite)
     suite.agent.connection["rules"] = [{"reply": "Go away."}]
