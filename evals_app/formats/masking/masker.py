@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from evals_app.formats.conversations.recorded import RecordedConversation
 from evals_app.formats.masking.addresses import ADDRESS, find_addresses
+from evals_app.formats.masking.cued import find_cued
 from evals_app.formats.masking.names import NAME, find_again, find_names, words_of
 from evals_app.formats.masking.numbers import find_numbers
 from evals_app.formats.masking.spans import Span
@@ -119,7 +120,7 @@ def _find(text: str, called: str, patterns: Mapping[str, str]) -> list[Span]:
         for kind, pattern in patterns.items()
         for start, end in find_all(pattern, text)
     ]
-    numbers = _shift(find_numbers(whole), len(before))
+    numbers = _shift([*find_cued(whole), *find_numbers(whole)], len(before))
     return _apart([*own, *numbers, *find_addresses(text), *find_names(text)])
 
 

@@ -14,6 +14,8 @@ _CAPITAL = r"[^\W\d_a-zß-öø-ÿ]"
 _TOKEN = rf"{_CAPITAL}[\w'\u2019]*(?:-{_CAPITAL}[\w'\u2019]*)*"
 _PARTICLE = r"(?:von|vom|van|der|den|de|del|della|di|da|dos|du|la|le|los|zu|zum|bin|ibn|al|el|y|e)"
 _SEVERAL = rf"{_TOKEN}\.?(?:[ ]+(?:{_PARTICLE}[ ]+){{0,2}}{_TOKEN}){{0,3}}"
+_NO_GREETING = r"(?!(?:Viele|Liebe|Beste|Freundliche|Herzliche|Schöne|Mit|Best|Kind|Many|Warm)\b)"
+_LEAD = r"(?:(?:von|van|v\.|de|zu)[ ]+)?"  # stays before the mask
 _TITLE = (
     r"(?:[Mm]rs?|[Mm]s|[Mm]iss|Mx|[Dd]r|Prof|[Hh]errn?|[Ff]rau|Fräulein|[Ff]amilie|[Mm]onsieur|[Mm]adame"
     r"|[Mm]ademoiselle|Mme|Mlle|Mgr|Maître|[Ss]eñora?|[Ss]eñorita|[Ss]r(?:ta)?|[Ss]ra|Don|Doña|[Ss]ignora?|Sig"
@@ -44,7 +46,7 @@ def _cue(needs: str, pattern: str) -> _Cue:
 
 # Any words with a capital letter after these are a name.
 _CUES = (
-    _cue("", rf"(?<!\w){_TITLE}[ ]+(?:{_TITLE}[ ]+)*(?P<name>{_SEVERAL})"),
+    _cue("", rf"(?<!\w){_TITLE}[ ]+(?:{_TITLE}[ ]+)*{_LEAD}(?P<name>{_SEVERAL})"),
     _cue(
         "name,heiß,heiss,spricht,appelle,nom,llamo,nombre,chiamo",
         r"(?i:\b(?:my[ ](?:full[ ])?name(?:[ ]is|['\u2019]s|:)|name[ ]is|under[ ]the[ ]name(?:[ ]of)?"
@@ -63,7 +65,10 @@ _CUES = (
         "",
         rf"(?:^|[\n.!?][ ]*){_GREETING},?[ ]+(?P<name>{_SEVERAL})(?=[ ]*(?:[,!.:;\n\u2013\u2014-]|$))",
     ),
-    _cue("\n", rf"(?i:\b{_CLOSING})[ ]?[,.!]*[ ]*\n\s*(?P<name>{_SEVERAL})[ ]*(?=[,.\n]|$)"),
+    _cue(
+        "\n",
+        rf"(?i:\b{_CLOSING})[ ]?[,.!]*[ ]*\n\s*{_NO_GREETING}{_LEAD}(?P<name>{_SEVERAL})[ ]*(?=[,.\n]|$)",
+    ),
     _cue(
         "regards,wishes,sincerely,grü,gru,lg,vg,mfg,cordialement,saludos,atentamente",
         r"(?i:\b(?:regards|wishes|sincerely|Grü(?:ß|ss)en?|Gru(?:ß|ss)|LG|VG|MfG|cordialement|saludos"

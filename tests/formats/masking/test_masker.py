@@ -186,3 +186,37 @@ def test_an_address_ends_with_its_town(text: str, address: str) -> None:
     (found,) = find_addresses(text)
 
     assert text[found.start : found.end] == address
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("Meine Steuernummer: 12/345/67890.", "Meine Steuernummer: [tax number 1]."),
+        ("Mein Geburtsdatum ist 03.04.1981, ja", "Mein Geburtsdatum ist [birth date 1], ja"),
+        ("I was born on April 3, 1981.", "I was born on [birth date 1]."),
+        ("née le 3 avril 1981", "née le [birth date 1]"),
+        ("Fecha de nacimiento: 3 de abril de 1981", "Fecha de nacimiento: [birth date 1]"),
+        ("Kundennummer 4711-08 bitte", "Kundennummer [customer number 1] bitte"),
+        ("Customer number: C-20391.", "Customer number: [customer number 1]."),
+        ("BIC COBADEFFXXX", "BIC [BIC 1]"),
+        ("Kennzeichen M-AB 1234", "Kennzeichen [number plate 1]"),
+        ("Sehr geehrte Frau Dr. von Stein, danke", "Sehr geehrte Frau Dr. von [name 1], danke"),
+        ("Danke!\nViele Grüße\nv. Stein", "Danke!\nViele Grüße\nv. [name 1]"),
+    ],
+)
+def test_what_words_before_it_say_is_masked(text: str, masked: str) -> None:
+    assert _masked(text) == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A SWIFT TRANSFER takes 2 days",
+        "The account number is wrong",
+        "It was delivered on 03.04.2026",
+        "Herr von der Hotline sagte das",
+        "The number plate fell off",
+    ],
+)
+def test_words_that_announce_nothing_personal_stay(text: str) -> None:
+    assert _masked(text) == text
