@@ -1,7 +1,7 @@
 """The suite of a file, and what it needs of the files around it."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,13 +61,13 @@ def read_suite(path: Path, slug: str | None) -> SuiteInFile:
         raise FormatError([_problem(path, what)])
     folder = path if path.is_dir() else path.parent
     around = {file.path: file for file in (*_sources(_beside(folder)), *files)}
-    imported = _read(list(around.values()))
+    imported = _read_suite(list(around.values()), {file.path for file in files}, path, slug)
     located = _choose(imported.suites, path, slug)
-    if _lacks(imported, located.spec):
+    if _missing(imported, located.spec):
         above = _sources(_around(folder.resolve().parent))
         known = {Path(name).resolve() for name in around}
         more = [file for file in above if Path(file.path).resolve() not in known]
-        imported = _read([*around.values(), *more])
+        imported = _read_suite([*around.values(), *more], {file.path for file in files}, path, slug)
         located = _choose(imported.suites, path, slug)
     project = _project(imported, located.losses)
     return SuiteInFile(located.spec, located.path, project, located.case_lines)
@@ -111,6 +111,25 @@ def _read(files: Sequence[SourceFile | SourceData]) -> Imported:
     )
 
 
+def _read_suite(
+    files: Sequence[SourceFile | SourceData], own: Collection[str], path: Path, slug: str | None
+) -> Imported:
+    """Read files; faulty ones beside the suite's own do not count if they have nothing that it needs."""
+    try:
+        return _read(files)
+    except FormatError as error:
+        faulty = {problem.path for problem in error.problems} - set(own)
+        try:
+            imported = _read([file for file in files if file.path not in faulty])
+        except FormatError:
+            raise error from None
+        missing = _missing(imported, _choose(imported.suites, path, slug).spec)
+        left = [file for file in files if file.path in faulty and isinstance(file, SourceFile)]
+        if any(name.encode() in file.content for file in left for name in missing):
+            raise
+        return imported
+
+
 def _project(imported: Imported, losses: Losses) -> Project:
     return Project(
         {located.spec.slug: located.spec for located in imported.agents},
@@ -122,10 +141,11 @@ def _project(imported: Imported, losses: Losses) -> Project:
     )
 
 
-def _lacks(imported: Imported, spec: SuiteSpec) -> bool:
+def _missing(imported: Imported, spec: SuiteSpec) -> set[str]:
+    """Return the agents and test data of a suite that no file has."""
     agents = {located.spec.slug for located in imported.agents}
     fixtures = {located.spec.slug for located in imported.fixtures}
-    return not (agents.issuperset(_agents_of(spec)) and fixtures.issuperset(spec.fixtures))
+    return {*_agents_of(spec)} - agents | {*spec.fixtures} - fixtures
 
 
 def _agents_of(spec: SuiteSpec) -> Iterator[str]:

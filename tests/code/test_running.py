@@ -270,3 +270,23 @@ def test_a_new_site_has_the_same_providers_and_prices() -> None:
             update={"prices": []}
         )
     assert usual_providers().keys() == stored.keys()
+
+
+PRIVATE = "agent: Shop\nslug: shop\ndriver: http\nurl: http://10.0.0.1/\n"
+ONE_CASE = """
+suite: Greetings
+slug: greetings
+agent: {agent}
+cases: [{{name: one, turns: [{{user: Hi, assertions: [{{type: contains, value: Hello}}]}}]}}]
+"""
+
+
+def test_a_faulty_file_beside_a_suite_counts_only_if_the_suite_needs_it(tmp_path: Path) -> None:
+    (tmp_path / "shop.agent.yaml").write_text(PRIVATE)
+    suite = tmp_path / "greetings.suite.yaml"
+
+    suite.write_text(ONE_CASE.format(agent="greeter"))
+    assert run(suite, agent=greet).passed
+    suite.write_text(ONE_CASE.format(agent="shop"))
+    with pytest.raises(SuiteError, match="EVALS_PRIVATE_HOSTS"):
+        run(suite)
