@@ -77,7 +77,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
     with ExitStack() as stack:
         try:
-            _prepare(sys.argv[1:], stack)
+            prepare(sys.argv[1:], stack)
             Utility(sys.argv).execute()
         except SystemExit as ended:
             if isinstance(ended.__context__, SystemCheckError):
@@ -98,7 +98,7 @@ def main() -> None:
             refuse(problem)
 
 
-def _prepare(arguments: Sequence[str], stack: ExitStack) -> None:
+def prepare(arguments: Sequence[str], stack: ExitStack) -> None:
     """Set the environment that settings read.
 
     Raises:
@@ -112,7 +112,9 @@ def _prepare(arguments: Sequence[str], stack: ExitStack) -> None:
 
         for name, value in read_env_file(path).items():
             os.environ.setdefault(name, value)
-    if command == "run_evals" and _runs_files(rest) and not has_own_data():
+    # A computer that connects has no site: nothing is written where it was started.
+    needs_none = command == "connect" or (command == "run_evals" and _runs_files(rest))
+    if needs_none and not has_own_data():
         stack.enter_context(temporary_data())
 
 

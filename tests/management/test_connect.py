@@ -1,6 +1,10 @@
 """`evalwell connect`: what is refused before anything is fetched."""
 
+import os
+import signal
 import sys
+import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -8,6 +12,7 @@ from django.core.management.base import CommandError
 
 from evals_app.management.commands.connect import TOKEN, Command
 from evals_app.management.connecting.local_agent import LocalProgram, ask_within
+from evalsite import command_line
 
 REQUEST = {
     "input": "hello",
@@ -76,3 +81,16 @@ async def test_a_program_that_fails_says_why(
         answer = await ask_within(agent, {**REQUEST, "timeout_s": timeout_s})
 
     assert words in answer.error
+
+
+def test_it_writes_nothing_where_it_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALWELL_DATA_DIR", "")
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+    with ExitStack() as stack:
+        command_line.prepare(["connect", "laptop"], stack)
+        data = Path(os.environ["EVALWELL_DATA_DIR"])
+
+        assert data.parent == Path(tempfile.gettempdir())
+    assert not data.exists()
