@@ -213,7 +213,7 @@ async def _answer(plugin: Plugin, call: ModelCall) -> object:
             problem = f"took longer than {call.timeout_s:g} s"
         else:
             problem = f"raised {type(exc).__name__}: {cut_middle(str(exc), _MAX_TEXT)}"
-        raise JudgeError(f"{_name(plugin)} {problem.rstrip('.')}.") from exc
+        raise JudgeError(f"{judge_and_package(plugin)} {problem.rstrip('.')}.") from exc
 
 
 @cache
@@ -258,9 +258,11 @@ def _reply_of(plugin: Plugin, answer: object) -> JudgeReply:
         try:
             return JudgeReply(json.dumps(dict(answer), ensure_ascii=False, allow_nan=False))
         except (TypeError, ValueError, RecursionError) as exc:
-            raise JudgeError(f"{_name(plugin)} returned a mapping that is not JSON: {exc}") from exc
+            raise JudgeError(
+                f"{judge_and_package(plugin)} returned a mapping that is not JSON: {exc}"
+            ) from exc
     raise JudgeError(
-        f"{_name(plugin)} returned {answer!r:.100}; expected a text, a mapping or a JudgeReply."
+        f"{judge_and_package(plugin)} returned {answer!r:.100}; expected a text, a mapping or a JudgeReply."
     )
 
 
@@ -292,10 +294,11 @@ def _cost(plugin: Plugin, cost: object) -> Decimal | None:
         usd = Decimal(-1)
     if not 0 <= usd <= _MAX_USD:
         raise JudgeError(
-            f"{_name(plugin)} returned the cost {cost!r:.50}; expected US dollars, from 0 on."
+            f"{judge_and_package(plugin)} returned the cost {cost!r:.50}; expected US dollars, from 0 on."
         )
     return usd
 
 
-def _name(plugin: Plugin) -> str:
+def judge_and_package(plugin: Plugin) -> str:
+    """Return who judges, to begin a sentence with."""
     return f"The judge {PLUGIN}/{plugin.name} of the package {plugin.package}"

@@ -23,6 +23,7 @@ from evals_app.engine.llm.call import (
     ModelReply,
     UserMessage,
 )
+from evals_app.engine.llm.judge_plugins import PLUGIN, judge_and_package, judge_plugins
 from evals_app.engine.record.grade import JudgeCall
 from evals_app.engine.specs.base_spec import Effort, ModelSpec
 from fixtures_app.ground.quoting import cut_middle, join_list
@@ -228,10 +229,20 @@ class Asker:
                 if self.is_scripted:
                     raise JudgeError(problem) from exc
                 if is_repaired:
-                    raise JudgeError(exc.twice) from exc
+                    raise JudgeError(self._why_not_graded(exc)) from exc
                 is_repaired = True
                 messages = (*request.messages, *_repair(reply, problem))
                 request = replace(request, messages=messages)
+
+    def _why_not_graded(self, error: UnreadableAnswerError) -> str:
+        """Explain a second answer that cannot be used; of a plug-in, its author has to change it."""
+        plugin = judge_plugins().plugins.get(self.model.name)
+        if self.model.provider != PLUGIN or plugin is None:
+            return error.twice
+        return (
+            f"{judge_and_package(plugin)} twice gave an answer that cannot be used, so the agent is not"
+            f" graded. {error}"
+        )
 
     def _question(self, prompt: PromptText) -> str:
         return prompt.script if self.is_scripted and prompt.script else prompt.user

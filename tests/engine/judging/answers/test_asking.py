@@ -20,6 +20,7 @@ from evals_app.engine.record.trial import Attempt
 from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.base_spec import ModelSpec
 from tests.engine.judging.makers import MODEL, FakeModel, make_asker, reply
+from tests.offered import Offer
 
 pytestmark = pytest.mark.anyio
 PROMPT = PromptText("Be fair.", "<Q-abc123>\nHow many?\n</Q-abc123>", nonce="abc123", version=7)
@@ -239,3 +240,15 @@ async def test_a_model_that_takes_no_such_files_has_not_graded_and_the_reason_na
 
     with pytest.raises(BadRequestError):
         await make_asker(FakeModel(BadRequestError("no"))).ask(PROMPT, schema=SCHEMA, read=int)
+
+
+async def test_a_plug_in_that_cannot_be_read_is_named_with_its_package(offer: Offer) -> None:
+    offer("judges", house=f"{__name__}:read_number")
+    house = ModelSpec(provider="plugin", name="house")
+
+    with pytest.raises(JudgeError) as caught:
+        await ask(FakeModel(reply("a"), reply("b")), model=house)
+
+    assert str(caught.value).startswith("The judge plugin/house of the package")
+    assert "That is no number." in str(caught.value)
+    assert "another judge model" not in str(caught.value)
