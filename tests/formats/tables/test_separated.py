@@ -3,8 +3,8 @@ import codecs
 import pytest
 
 from evals_app.formats.reading.problems import FormatError
-from evals_app.formats.tables import separated
 from evals_app.formats.tables.separated import is_pasted_table, read_csv, write_csv_rows
+from evals_app.formats.tables.table import TableLimits
 
 
 def rows(content: str | bytes) -> list[list[str]]:
@@ -96,13 +96,9 @@ def test_cells_are_quoted_where_it_matters_and_no_cell_is_a_formula() -> None:
     assert rows(written) == [["a", " b", 'c"', "d;e", "=f", ""]]
 
 
-def test_a_table_of_too_many_cells_is_refused_even_if_they_are_blank(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(separated, "MAX_CELLS", 5)
-
-    with pytest.raises(FormatError, match="cells"):
-        rows("user,,\na,,\n")
+def test_a_table_of_too_many_cells_is_refused_even_if_they_are_blank() -> None:
+    with pytest.raises(FormatError, match="at most 5 cells"):
+        read_csv("a.csv", b"user,,\na,,\n", TableLimits(cells=5))
 
 
 @pytest.mark.parametrize(
