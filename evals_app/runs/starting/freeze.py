@@ -11,7 +11,6 @@ from typing import NamedTuple, Self, TypedDict, TypeVar, Unpack
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
-from django.db.models import Model
 from django.utils import timezone
 from pydantic import ValidationError
 
@@ -44,7 +43,7 @@ from evals_app.runs.starting.site_obstacles import look_for_files, obstacles_now
 from fixtures_app.models import EntityType, Fixture
 
 S = TypeVar("S", bound=Spec)
-M = TypeVar("M", bound=Model)
+T = TypeVar("T")
 
 find_local_model = async_to_sync(find_embedding_model)
 
@@ -170,7 +169,7 @@ class Frozen:
         Snapshot.objects.filter(pk=snapshot.pk).update(is_complete=True)
 
 
-def in_parts(rows: Iterator[M]) -> Iterator[list[M]]:
+def in_parts(rows: Iterator[T]) -> Iterator[list[T]]:
     """Return rows, as many at a time as one transaction writes, and let others write in between."""
     part = list(islice(rows, AT_ONCE))
     while part:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from itertools import product
-from typing import Any, NamedTuple, Unpack
+from itertools import product, starmap
+from typing import Any, Unpack
 from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
@@ -11,12 +11,17 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from evals_app.formats.snapshots.run_snapshot import SnapshotSpec
-from evals_app.models import Activity, Execution, Run, Snapshot, Suite
+from evals_app.models import Activity, Run, Snapshot, Suite
 from evals_app.models.people.activity import note_act
 from evals_app.reports.words.judges import judges_text
 from evals_app.runs.providers.shared_limits import provider_states
 from evals_app.runs.starting.freeze import CannotStartError, RunOptions, freeze
-from evals_app.runs.starting.preparing import forget_unprepared, show_life, write_executions
+from evals_app.runs.starting.preparing import (
+    PlannedExecution,
+    forget_unprepared,
+    show_life,
+    write_executions,
+)
 from evals_app.runs.starting.select import Variant, nothing_chosen
 from evals_app.runs.starting.waiting import call_workers
 
@@ -125,18 +130,6 @@ def start_runs(
     return runs
 
 
-class PlannedExecution(NamedTuple):
-    """An execution to write: its case, the place of that in the snapshot, and its trial.
-
-    `source_id` is the execution whose conversation it grades again.
-    """
-
-    case: str
-    position: int
-    trial: int
-    source_id: int | None = None
-
-
 def create_run(
     snapshot: Snapshot,
     *,
@@ -169,9 +162,7 @@ def create_run(
     try:
         for _ in complete(snapshot) if complete else ():
             show_life(run)
-        write_executions(
-            run, (Execution(run=run, **PlannedExecution(*planned)._asdict()) for planned in plan)
-        )
+        write_executions(run, starmap(PlannedExecution, plan))
         run.providers.set(provider_states(provider.slug for provider in head.providers))
         Run.all_runs.filter(pk=run.pk).update(
             **_coverage(run),
