@@ -21,6 +21,7 @@ from evals_app.models import (
     Attachment,
     BulkEdit,
     Case,
+    ConversationGrading,
     ConversationSet,
     DeveloperLink,
     EvaluationSteps,
@@ -137,7 +138,10 @@ def samples_for(settings: Any) -> Samples:
     unfinished = begin_import(
         rows["conversationset"], "week.jsonl", kind="records", is_masked=True, columns={}
     )
-    parts |= {"imports": unfinished.pk}
+    grading = ConversationGrading.objects.create(
+        pk=unfinished.pk, conversation_set=rows["conversationset"], suite=suite, total=2_000
+    )
+    parts |= {"imports": unfinished.pk, "gradings": grading.pk}
     parts |= {"username": "sample"}
     parts |= {"schedules": rows["schedule"].pk, "webhooks": rows["webhook"].pk}
     parts |= {"delivery": rows["webhook"].deliveries.create(body="{}").pk}

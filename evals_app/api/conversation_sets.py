@@ -20,16 +20,17 @@ from evals_app.formats.masking.masker import Masker
 from evals_app.library.changes.edits import note_deletion
 from evals_app.models import (
     Activity,
+    ConversationGrading,
     ConversationImport,
     ConversationSet,
     ImportedConversation,
-    Run,
 )
 from evals_app.models.people.activity import note_act
 from evals_app.reports.answers.run_answers import Answer, Json
 from evals_app.requests.auth import user_of
 from evals_app.requests.bodies import read_body
 from evals_app.requests.conversation_sets import (
+    ConversationGradingAnswer,
     ConversationImportAnswer,
     ConversationSetAnswer,
     ConversationSetDetails,
@@ -39,6 +40,7 @@ from evals_app.requests.conversation_sets import (
     conversation_json,
     grade,
     grading_forecast,
+    grading_json,
     import_json,
 )
 from evals_app.requests.endpoint import (
@@ -63,6 +65,7 @@ from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.recorded.grade_conversations import WantedConversations
 from evals_app.runs.recorded.import_conversations import import_conversations
 from evals_app.runs.recorded.sets import find_or_make_set, remove_set
+from evals_app.runs.recorded.waiting_gradings import cancel_grading
 from evals_app.runs.recorded.waiting_imports import (
     NO_CONVERSATIONS,
     discard_import,
@@ -319,9 +322,13 @@ class ForecastGrading(Endpoint):
 
 
 class StartedGrading(Answer):
-    """The runs that grade real conversations, one for each import."""
+    """The runs that grade real conversations, one for each import, or what starts them."""
 
     runs: list[int]
+    grading: int | None = Field(
+        description="Of more than 1,000 conversations: a worker starts the runs, and"
+        " `GET gradings/{id}/` of the set says how far it is."
+    )
 
 
 class GradeSet(Endpoint):
@@ -332,11 +339,49 @@ class GradeSet(Endpoint):
     @extend_schema(
         operation_id="conversation_sets_grade",
         summary="Grade real conversations by the general checks of a suite",
-        description="No agent is asked. Ask for the forecast first: it has the price.",
+        description="No agent is asked. Ask for the forecast first: it has the price. Runs of more than"
+        " 1,000 conversations are started by a worker: the answer is then 202.",
         request=GradeConversations,
-        responses=responses(StartedGrading, 404, 422, status=201),
+        responses={
+            **responses(StartedGrading, 404, 422, status=201),
+            (202, "application/json"): StartedGrading,
+        },
     )
     def post(self, request: Request, slug: str) -> Response:
         body = read_body(GradeConversations, request.data)
-        runs: list[Run] = grade(_set(slug), body, user_of(request))
-        return new_response(StartedGrading.of(runs=[run.pk for run in runs]), "run", runs[0].pk)
+        started = grade(_set(slug), body, user_of(request))
+        if isinstance(started, ConversationGrading):
+            answer = StartedGrading.of(runs=[], grading=started.pk)
+            response = new_response(answer, "conversation-grading", slug, started.pk)
+            response.status_code = 202
+            return response
+        answer = StartedGrading.of(runs=[run.pk for run in started], grading=None)
+        return new_response(answer, "run", started[0].pk)
+
+
+class OneConversationGrading(Endpoint):
+    """A grading that a worker starts."""
+
+    needs: ClassVar = {"GET": _VIEW, "DELETE": _GRADE}
+    parameters = ("fields",)
+
+    @extend_schema(
+        operation_id="conversation_gradings_get",
+        summary="Read how far a worker is with starting a grading",
+        parameters=[FIELDS],
+        responses=responses(ConversationGradingAnswer, 404),
+    )
+    def get(self, request: Request, slug: str, pk: int) -> Response:
+        data = grading_json(find_or_404(_set(slug).gradings.all(), pk=pk))
+        return Response(only_keys(data, wanted_fields(request, data)))
+
+    @extend_schema(
+        operation_id="conversation_gradings_cancel",
+        summary="Cancel a grading that has not started",
+        responses=responses(None, 404, 409, status=204),
+    )
+    def delete(self, request: Request, slug: str, pk: int) -> Response:
+        row = find_or_404(_set(slug).gradings.all(), pk=pk)
+        if not cancel_grading(row, by=user_of(request)):
+            raise RefusedError(f"Grading {pk} has started. Cancel its runs.", status=409)
+        return Response(status=204)

@@ -57,6 +57,11 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
         conversation_sets.OneConversationImport,
         "conversation-import",
     ),
+    (
+        f"{_SET}/gradings/<int:pk>/",
+        conversation_sets.OneConversationGrading,
+        "conversation-grading",
+    ),
     (f"{_SET}/conversations/", conversation_sets.ConversationsOfSet, "conversations-of-set"),
     (f"{_SET}/grade/", conversation_sets.GradeSet, "conversation-set-grade"),
     (f"{_SET}/grade/forecast/", conversation_sets.ForecastGrading, "conversation-set-forecast"),

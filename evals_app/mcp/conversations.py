@@ -7,7 +7,7 @@ from evals_app.formats.conversations.read import read_conversations
 from evals_app.formats.masking.masker import Masker
 from evals_app.mcp.results import run_row
 from evals_app.mcp.tool import Caller, Told
-from evals_app.models import ConversationSet
+from evals_app.models import ConversationGrading, ConversationSet
 from evals_app.reports.answers.run_answers import Answer, RunRow
 from evals_app.reports.words.figures import count_text
 from evals_app.requests.bodies import Ceiling, RunId
@@ -74,6 +74,7 @@ class GradingData(Answer):
     """The runs that grade, one for each import."""
 
     runs: list[RunRow]
+    is_waiting: bool = Field(description="A worker starts the runs: list_runs shows them then.")
 
 
 def list_sets(_caller: Caller, _given: AllSets) -> Told:
@@ -124,9 +125,15 @@ def forecast_grading(caller: Caller, given: GradeOfSet) -> Told:
 
 def grade_conversations(caller: Caller, given: GradeOfSet) -> Told:
     """Start grading."""
-    runs = [run.pk for run in grade(_set(given.set), given, caller.user)]
+    started = grade(_set(given.set), given, caller.user)
+    if isinstance(started, ConversationGrading):
+        text = (
+            f"A worker starts the run of {started.total:,} conversations. list_runs shows it then."
+        )
+        return Told(text, GradingData.of(runs=[], is_waiting=True))
+    runs = [run.pk for run in started]
     text = f"Started {', '.join(f'run {pk}' for pk in runs)}. Follow: read_run with run: {runs[0]}."
-    return Told(text, GradingData.of(runs=list(map(run_row, runs))))
+    return Told(text, GradingData.of(runs=list(map(run_row, runs)), is_waiting=False))
 
 
 def _set(slug: str) -> ConversationSet:

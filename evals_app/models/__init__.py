@@ -20,6 +20,7 @@ from evals_app.models.people.sessions import SignedInSession
 from evals_app.models.people.tokens import ApiToken
 from evals_app.models.run_records.connections import AgentCall, Computer
 from evals_app.models.run_records.conversation_sets import (
+    ConversationGrading,
     ConversationImport,
     ConversationSet,
     ImportedConversation,

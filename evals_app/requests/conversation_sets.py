@@ -8,7 +8,14 @@ from django.forms.models import model_to_dict
 from pydantic import Field
 
 from evals_app.engine.specs.base_spec import Slug, Spec
-from evals_app.models import ConversationImport, ConversationSet, ImportedConversation, Run, Suite
+from evals_app.models import (
+    ConversationGrading,
+    ConversationImport,
+    ConversationSet,
+    ImportedConversation,
+    Run,
+    Suite,
+)
 from evals_app.reports.answers.forecasts import all_in_words
 from evals_app.reports.answers.run_answers import Answer, Json
 from evals_app.reports.words.imports import import_in_words
@@ -19,11 +26,12 @@ from evals_app.runs.recorded.grade_conversations import (
     WantedConversations,
     flag_of,
     plan_grading,
-    start_grading,
 )
+from evals_app.runs.recorded.waiting_gradings import ask_for_grading
 from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 
 State = Literal["waiting", "importing", "imported", "interrupted", "failed"]
+GradingState = Literal["waiting", "preparing", "started", "failed"]
 Day = Annotated[date, Field(strict=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 _Text = Annotated[str, Field(max_length=200)]
@@ -129,6 +137,34 @@ class GradingForecast(Answer):
     unused: list[str] = Field(description="Checks that do not apply, each with the reason.")
 
 
+class ConversationGradingAnswer(Answer):
+    """A grading of many conversations, whose runs a worker starts."""
+
+    id: int
+    state: GradingState
+    suite: str | None = Field(description="Null: it was deleted.")
+    conversations: int
+    prepared: int = Field(description="How many of them are done.")
+    failure: str = Field(description="Why it cannot start; empty if it can.")
+    runs: list[int] = Field(description="Those that are started, one for each import.")
+    created_at: datetime
+
+
+def grading_json(row: ConversationGrading) -> Json:
+    """Return a grading as REST answers it."""
+    state: GradingState = "preparing" if row.claim else "waiting"
+    if row.finished_at is not None:
+        state = "started"
+    return ConversationGradingAnswer.of_object(
+        row,
+        state="failed" if row.failure else state,
+        suite=row.suite.slug if row.suite else None,
+        conversations=row.total,
+        prepared=row.done,
+        runs=list(row.runs.values_list("pk", flat=True)),
+    )
+
+
 def import_json(row: ConversationImport) -> Json:
     """Return an import as REST answers it."""
     words = list(import_in_words(model_to_dict(row))) if row.finished_at else []
@@ -171,10 +207,12 @@ def grading_forecast(target: ConversationSet, given: GradeConversations, user: U
         )
 
 
-def grade(target: ConversationSet, given: GradeConversations, user: User) -> list[Run]:
-    """Start grading; CannotStartError if it cannot start."""
+def grade(
+    target: ConversationSet, given: GradeConversations, user: User
+) -> list[Run] | ConversationGrading:
+    """Start grading, or let a worker start it; CannotStartError if it cannot start."""
     suite = _suite(given.suite, user)
-    return start_grading(target, suite, given.sample(), by=user, max_cost_usd=given.max_cost_usd)
+    return ask_for_grading(target, suite, given.sample(), by=user, max_cost_usd=given.max_cost_usd)
 
 
 def _suite(slug: str, user: User) -> Suite:

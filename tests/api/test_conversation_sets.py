@@ -12,6 +12,8 @@ from rest_framework.test import APIClient
 from evals_app.api import conversation_sets
 from evals_app.models import ApiToken, Assertion, ConversationSet, Run
 from evals_app.runs.process.worker_loop import work
+from evals_app.runs.recorded import waiting_gradings
+from evals_app.runs.recorded.waiting_gradings import start_waiting_gradings
 from evals_app.runs.recorded.waiting_imports import import_waiting
 from tests.runs.recorded.conversations import content_of, imported, row_of, rows_of
 from tests.runs.suites import make_suite
@@ -57,11 +59,41 @@ def test_a_set_is_made_filled_graded_and_removed(client: APIClient) -> None:
         started = client.post(f"{URL}help-desk/grade/", body, format="json")
     work()
     assert started.status_code == 201
-    assert started.json() == {"runs": [Run.objects.get().pk]}
+    assert started.json() == {"runs": [Run.objects.get().pk], "grading": None}
     assert client.get(started.headers["Location"]).json()["status"] == "finished"
 
     assert client.delete(made.headers["Location"]).status_code == 204
     assert not ConversationSet.objects.exists()
+
+
+def test_many_are_graded_by_a_worker(client: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting_gradings, "MAX_AT_ONCE", 2)
+    imported(rows_of(3))
+    suite = make_suite()
+    Assertion.objects.create(suite=suite, type="contains", options={"value": "Answer"})
+
+    def ask() -> Any:
+        return client.post(f"{URL}help-desk/grade/", {"suite": suite.slug}, format="json")
+
+    started = ask()
+    assert (started.status_code, started.json()["runs"]) == (202, [])
+    at = started.headers["Location"]
+    assert client.get(at).json() == client.get(at).json() | {
+        "state": "waiting",
+        "suite": suite.slug,
+        "conversations": 3,
+        "prepared": 0,
+        "runs": [],
+    }
+    start_waiting_gradings()
+    assert client.get(at).json()["state"] == "started"
+    assert client.get(at).json()["runs"] == [Run.objects.get().pk]
+    assert client.delete(at).status_code == 409
+
+    at = ask().headers["Location"]
+    assert client.delete(at).status_code == 204
+    assert client.get(at).status_code == 404
+    assert not waiting_gradings.has_waiting_gradings()
 
 
 def test_conversations_are_filtered(client: APIClient) -> None:

@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils import timezone
 
 from evals_app.library.importing.file_import import import_files
 from evals_app.models import (
     AgentCall,
     Assertion,
     Case,
+    ConversationGrading,
+    ConversationSet,
     Delivery,
     Execution,
     Run,
@@ -99,11 +102,18 @@ def known(client: Any) -> dict[str, Any]:
         "schedules": schedule,
         "conversation-sets": real.conversation_set.slug,
         "imports": real.pk,
+        "gradings": _grading(real.conversation_set).pk,
         "webhooks": hook.pk,
         "deliveries": Delivery.objects.create(webhook=hook, run=head).pk,
         "settlements": settlement.pk,
         **_reading(head),
     }
+
+
+def _grading(target: ConversationSet) -> ConversationGrading:
+    return ConversationGrading.objects.create(
+        conversation_set=target, total=2_000, finished_at=timezone.now()
+    )
 
 
 def _reading(run: Run) -> dict[str, int]:

@@ -14,6 +14,7 @@ from django.db.models import Count
 
 from evals_app.models import (
     Assertion,
+    ConversationGrading,
     ConversationImport,
     ConversationSet,
     Execution,
@@ -23,9 +24,10 @@ from evals_app.models import (
     Transcript,
 )
 from evals_app.runs.recorded.grade_conversations import WantedConversations, start_grading
+from evals_app.runs.recorded.waiting_gradings import ask_for_grading
 from evals_app.runs.recorded.waiting_imports import keep_upload
 from tests.faults.crew import ROOT, crew, eventually, is_over, send
-from tests.runs.recorded.conversations import content_of, imported, rows_of
+from tests.runs.recorded.conversations import content_of, imported, row_of, rows_of
 from tests.runs.suites import make_suite
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both]
@@ -134,3 +136,39 @@ def test_workers_killed_while_they_import_a_large_file(
         eventually(lambda: ConversationSet.objects.get().count > 0, "the end of the import")
     check_conversations(COUNT)
     assert not list((tmp_path / "uploads").iterdir())
+
+
+def test_workers_killed_while_they_start_grading(
+    child_environment: dict[str, str], tmp_path: Path
+) -> None:
+    chance = random.Random(30)
+    first = imported(rows_of(COUNT))
+    target = first.conversation_set
+    second = imported([row_of(f"b{n}") for n in range(COUNT)], target)
+    suite = make_suite()
+    Assertion.objects.create(suite=suite, type="contains", options={"value": "Answer"})
+    row = ask_for_grading(target, suite, WantedConversations())
+    assert isinstance(row, ConversationGrading)
+
+    def done() -> int:
+        return ConversationGrading.objects.get().done
+
+    for _ in range(KILLS):
+        with crew(child_environment, tmp_path) as hurt:
+            eventually(lambda: done() > 0, "prepared conversations")
+            time.sleep(chance.uniform(0, 0.5))
+            send(signal.SIGKILL, *hurt.tree)
+            hurt.wait()
+        # As if the time for a sign of life had passed.
+        ConversationGrading.objects.update(claimed_until=None, done=0)
+    assert row.runs.count() < 2
+    with crew(child_environment, tmp_path):
+        eventually(lambda: row.runs.count() == 2 and all(map(is_over, row.runs)), "the end of both")
+        eventually(lambda: Run.all_runs.filter(is_import=False).count() == 2, "no other run")
+
+    assert sorted(run.total for run in row.runs) == [COUNT, COUNT]
+    sources = Counter(Execution.objects.filter(run__in=row.runs).values_list("source", flat=True))
+    own = Execution.objects.filter(run__in=[first.run_id, second.run_id])
+    assert sources == Counter(own.values_list("pk", flat=True))
+    row.refresh_from_db()
+    assert (row.done, row.failure, row.finished_at is None) == (2 * COUNT, "", False)

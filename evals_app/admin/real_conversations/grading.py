@@ -3,9 +3,11 @@
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
@@ -13,9 +15,10 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from evals_app.admin.kit.pages import form_data, page_context, person
+from evals_app.admin.kit.pages import ask, form_data, page_context, person
 from evals_app.admin.starting.run_choices import CeilingField
-from evals_app.models import ConversationSet, Suite
+from evals_app.admin.starting.run_dialog import leave_dialog
+from evals_app.models import ConversationGrading, ConversationSet, Suite
 from evals_app.reports.answers.forecasts import all_in_words
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.money.ceilings import month_left
@@ -23,8 +26,8 @@ from evals_app.runs.recorded.grade_conversations import (
     WantedConversations,
     left_out_of,
     plan_grading,
-    start_grading,
 )
+from evals_app.runs.recorded.waiting_gradings import ask_for_grading, cancel_grading
 from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 from evals_app.runs.starting.freeze import CannotStartError
 
@@ -86,11 +89,14 @@ def grade(request: HttpRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         suite, wanted, limit = form.choices()
         try:
-            runs = start_grading(target, suite, wanted, by=person(request), **limit)
+            started = ask_for_grading(target, suite, wanted, by=person(request), **limit)
         except CannotStartError as error:
             form.add_error(None, list(error.problems))
         else:
-            return redirect("admin:evals_app_run_change", runs[0].pk)
+            if isinstance(started, ConversationGrading):
+                messages.success(request, "A worker starts the run. This page shows how far it is.")
+                return redirect("admin:evals_app_conversationset_change", pk)
+            return redirect("admin:evals_app_run_change", started[0].pk)
     context = page_context(request, ConversationSet, target)
     context |= {"title": "Grade", "target": target, "form": form}
     return render(request, f"{_TEMPLATES}/grade.html", context)
@@ -122,3 +128,24 @@ def price(request: HttpRequest, pk: int) -> HttpResponse:
     except CannotStartError as error:
         context = {"problems": error.problems}
     return render(request, f"{_TEMPLATES}/price.html", context)
+
+
+@permission_required(_GRADING, raise_exception=True)
+def ask_to_cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask, then cancel a grading that a worker has not started yet."""
+    row = get_object_or_404(ConversationGrading.objects.select_related("suite"), pk=pk)
+    if request.method != "POST":
+        return ask(
+            request,
+            title=f"Cancel grading by {row.suite}?",
+            text="No more conversations are prepared. Runs of it that have begun are cancelled, too.",
+            submit="Cancel grading",
+            dismiss="Go on",
+        )
+    if cancel_grading(row, by=person(request)):
+        messages.success(request, "Grading was cancelled.")
+    else:
+        messages.error(request, "Grading has started. Cancel its run.")
+    return leave_dialog(
+        reverse("admin:evals_app_conversationset_change", args=[row.conversation_set_id])
+    )

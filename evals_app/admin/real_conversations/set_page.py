@@ -109,6 +109,7 @@ def set_context(request: HttpRequest, target: ConversationSet) -> dict[str, obje
         "imports": [(row, list(import_in_words(model_to_dict(row)))) for row in imports],
         "is_importing": any(_is_under_way(row) for row in imports),
         "runs": _graded_runs(request, target),
+        **_gradings(target),
         **list_context(request, target),
         "may_make_cases": request.user.has_perms(
             ("evals_app.view_execution", "evals_app.add_case")
@@ -173,6 +174,12 @@ def _graded_runs(request: HttpRequest, target: ConversationSet) -> list[Run]:
     if not request.user.has_perm("evals_app.view_run"):
         return []
     return list(target.runs.order_by("-pk").defer("summary")[:_LAST])
+
+
+def _gradings(target: ConversationSet) -> dict[str, object]:
+    """Return the gradings that are not started, and whether a worker starts one."""
+    rows = target.gradings.filter(finished_at=None).select_related("suite").order_by("-pk")[:_LAST]
+    return {"gradings": rows, "is_starting": any(not row.failure for row in rows)}
 
 
 def _largest(counts: Mapping[str, int], *, newest: bool = False) -> list[tuple[str, int]]:

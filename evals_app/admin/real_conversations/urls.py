@@ -1,7 +1,7 @@
 """Addresses of what people do with sets of real conversations."""
 
 from evals_app.admin.kit.pages import page_path
-from evals_app.admin.real_conversations.grading import grade, price
+from evals_app.admin.real_conversations.grading import ask_to_cancel, grade, price
 from evals_app.admin.real_conversations.import_page import import_file, look
 from evals_app.admin.real_conversations.set_cases import make_cases_of_set
 from evals_app.admin.real_conversations.set_page import ask_to_discard, ask_to_remove
@@ -14,6 +14,7 @@ urlpatterns = [
     page_path(f"{_SET}/<int:pk>/cases/", make_cases_of_set, name=f"{_SET}_cases"),
     page_path(f"{_SET}/<int:pk>/grade/", grade, name=f"{_SET}_grade"),
     page_path(f"{_SET}/<int:pk>/grade/price/", price, name=f"{_SET}_price"),
+    page_path(f"{_SET}/gradings/<int:pk>/cancel/", ask_to_cancel, name=f"{_SET}_cancel"),
     page_path(f"{_SET}/imports/<int:pk>/discard/", ask_to_discard, name=f"{_SET}_discard"),
     page_path(f"{_SET}/<int:pk>/remove/", ask_to_remove, name=f"{_SET}_remove"),
 ]

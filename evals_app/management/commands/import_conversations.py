@@ -105,6 +105,7 @@ class Command(BaseCommand):
                     self.stdout.write(f"Not applied: {sentence}")
                 for sentence in left_out_of(plans):
                     self.stdout.write(sentence)
+            # Not by a worker: a command may take its time, and names the runs.
             runs = start_grading(target, suite, wanted, max_cost_usd=limit)
         except CannotStartError as error:
             raise usage_error(str(error)) from error

@@ -1,11 +1,14 @@
 """Conversations that happened outside, and were imported: sets of them, and each import."""
 
 from collections.abc import Iterable, Mapping
+from uuid import uuid4
 
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+from evals_app.models.authored.suites import Suite
+from evals_app.models.fields.money import UsdField
 from evals_app.models.run_records.executions import Execution
 from evals_app.models.run_records.runs import Run
 
@@ -93,6 +96,52 @@ class ConversationImport(models.Model):
 
     def __str__(self) -> str:
         return self.file_name
+
+
+class ConversationGrading(models.Model):
+    """What someone wants to be graded; a worker starts the runs, one for each import.
+
+    `done` of `total` conversations are prepared. The process with the `claim` works on it, until
+    another one takes it over; `failure` is why nothing can be started. Runs have its `KEYS`, so that
+    none is started twice.
+    """
+
+    KEYS = "grading"
+
+    conversation_set = models.ForeignKey(
+        ConversationSet, models.CASCADE, related_name="gradings", db_index=False
+    )
+    suite = models.ForeignKey(Suite, models.SET_NULL, null=True, related_name="+")
+    wanted = models.JSONField(default=dict)
+    max_cost_usd = UsdField(null=True)
+    group = models.UUIDField(default=uuid4)  # of its runs, if there are several
+    total = models.PositiveIntegerField()
+    done = models.PositiveIntegerField(default=0)
+    failure = models.TextField(blank=True)
+    claim = models.UUIDField(null=True)
+    claimed_until = models.DateTimeField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()  # those of runs count
+        indexes = [models.Index(fields=["conversation_set", "-id"], name="conversation_gradings")]
+
+    def __str__(self) -> str:
+        return f"Grading of {self.conversation_set}"
+
+    def key_of(self, imported: int | str) -> str:
+        """Return the key of the run that grades an import."""
+        return f"{self.KEYS}:{self.pk}:{imported}"
+
+    @property
+    def runs(self) -> models.QuerySet[Run]:
+        """The runs that were started."""
+        return Run.objects.filter(idempotency_key__startswith=self.key_of("")).order_by("pk")
 
 
 class ImportedConversation(models.Model):

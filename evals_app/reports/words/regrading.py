@@ -29,12 +29,19 @@ def regraded_in_words(covers: str, regrading: Mapping[str, Any]) -> str:
 
 
 def left_out_in_words(left_out: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return which cases a run does not grade again, and why: `{why: {"count", "names"}}`."""
+    """Return which cases a run does not grade again, and why: `{why: {"count", "names"}}`.
+
+    `is_about`: the number is that of a sample, scaled.
+    """
     sentences = []
     for why, cases in left_out.items():
+        count = count_text(cases["count"], "conversation")
+        about = "about " if cases.get("is_about") else ""
         if why == "unanswered":
-            count = count_text(cases["count"], "conversation")
-            sentences.append(f"Not graded: {count} without a reply.")
+            sentences.append(f"Not graded: {about}{count} without a reply.")
+            continue
+        if about:
+            sentences.append(f"Not graded, because {_WHY[why]}: {about}{count}.")
             continue
         named = ", ".join(f"“{name}”" for name in cases["names"][:_NAMED])
         more = cases["count"] - _NAMED

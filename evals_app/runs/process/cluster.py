@@ -32,6 +32,7 @@ from evals_app.runs.process.sentinel import Sentinel
 from evals_app.runs.process.watchdog import SILENT_S, Restarts, Watchdog, is_work_waiting
 from evals_app.runs.process.worker_loop import GRACE, limited_memory
 from evals_app.runs.providers.shared_limits import kinds_in_use
+from evals_app.runs.recorded.waiting_gradings import has_waiting_gradings, start_waiting_gradings
 from evals_app.runs.recorded.waiting_imports import has_waiting, import_waiting
 from evals_app.runs.schedules import start_due_runs
 
@@ -90,6 +91,7 @@ class LocalCluster:
         self._sentinel: BaseProcess | None = None
         self._sender: BaseProcess | None = None
         self._importer: BaseProcess | None = None
+        self._starter: BaseProcess | None = None
         self._restarts = Restarts()
         self._start_at: float | None = None  # None: not to be started (again)
         self._chores_at = 0.0
@@ -169,6 +171,7 @@ class LocalCluster:
             start_due_runs()
             self._send_messages()
             self._import_files()
+            self._start_gradings()
             announce(processes=settings.WORKERS)
             is_waiting = is_work_waiting()
         except AWAY as error:
@@ -201,15 +204,23 @@ class LocalCluster:
         self._importer = q_cluster.get_mp_context().Process(target=_import_files, name="importer")
         self._importer.start()
 
+    def _start_gradings(self) -> None:
+        """Prepare runs of many real conversations in a separate process, as it imports files."""
+        if (self._starter is not None and self._starter.is_alive()) or not has_waiting_gradings():
+            return
+        connections.close_all()  # a connection must not cross a fork
+        self._starter = q_cluster.get_mp_context().Process(target=_start_gradings, name="starter")
+        self._starter.start()
+
     def _end_helpers(self) -> None:
-        """End the processes that send and import; another worker does what they leave."""
+        """End the processes that send, import and start; another worker does what they leave."""
         if self._sender is not None:
             self._sender.join(SENDER_S if GRACE.value else IMPATIENT_S)
             self._sender.kill()
             self._sender.join(5)
-        if self._importer is not None:  # another worker goes on where it was
-            self._importer.kill()
-            self._importer.join(5)
+        for helper in filter(None, (self._importer, self._starter)):
+            helper.kill()
+            helper.join(5)
 
     def _problem(self, sentinel: BaseProcess) -> str:
         """Return what is wrong with the processes; empty if they seem to work."""
@@ -274,6 +285,11 @@ class LocalCluster:
 def _import_files() -> None:
     with limited_memory(settings.EVALS_MEMORY_MB):
         import_waiting()
+
+
+def _start_gradings() -> None:
+    with limited_memory(settings.EVALS_MEMORY_MB):
+        start_waiting_gradings()
 
 
 def _load_for_workers(kinds: Collection[str]) -> None:

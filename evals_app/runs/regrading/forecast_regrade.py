@@ -31,7 +31,7 @@ def forecast_regrade(regrading: RegradePlan) -> Forecast:
             past[row["case"]].append(_past_grading(row))
     return forecast_run(
         [(read_case(contents[position]), count) for (_, position), count in some],
-        share=sum(count for _, count in some) / len(regrading.planned),
+        share=regrading.share * sum(count for _, count in some) / len(regrading.planned),
         guesser=Guesser(
             suite=head.suite,
             agent=head.agent,

@@ -5,8 +5,8 @@ conversation does not have: an expected answer, facts of a case, test data, a mo
 Checks and limits of single cases do not apply.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from django.db.models import Count, F, QuerySet
 from django.db.models.functions import Coalesce
@@ -25,6 +25,8 @@ from evals_app.engine.suites.suite_spec import (
 from evals_app.models import Execution, Suite, Transcript
 from evals_app.runs.starting.freeze import AT_ONCE, CannotStartError, Frozen, archived_text
 from fixtures_app.models import EntityType, Fixture
+
+T = TypeVar("T")
 
 NO_TEXT = "(no text)"
 
@@ -124,8 +126,34 @@ def _column_of(check: AssertionSpec) -> str:
     return "tool_calls" if check.grader.family in {"tools", "retrieval"} else ""
 
 
+def conversations_of(chosen: QuerySet[Execution]) -> Iterator[tuple[str, Trial]]:
+    """Yield conversations in order, each with its name and once."""
+    place = Coalesce(F("source"), F("pk"))
+    rows = chosen.annotate(place=place).order_by("position", "trial").values_list("case", "place")
+    pairs = list(dict(rows.iterator(AT_ONCE)).items())
+    for start in range(0, len(pairs), AT_ONCE):
+        part = pairs[start : start + AT_ONCE]
+        stored = Transcript.objects.in_bulk([place for _, place in part])
+        for name, place in part:
+            trial = stored[place].to_trial() if place in stored else None
+            yield name, trial or Trial(name, 1, 1, "")
+
+
+def in_view_of(rows: Iterable[T], progress: Callable[[int], object] | None) -> Iterator[T]:
+    """Yield rows, and report a number of them now and then."""
+    count = 0
+    for row in rows:
+        yield row
+        count += 1
+        if progress is not None and count == AT_ONCE:
+            progress(count)
+            count = 0
+    if progress is not None:
+        progress(count)
+
+
 def freeze_conversations(
-    frozen: Frozen, chosen: QuerySet[Execution], checks: Sequence[AssertionSpec]
+    frozen: Frozen, conversations: Iterable[tuple[str, Trial]], checks: Sequence[AssertionSpec]
 ) -> set[str]:
     """Add each conversation as a case that has its messages; return those without any reply.
 
@@ -133,25 +161,12 @@ def freeze_conversations(
     Without a reply nothing can be checked, so such a conversation does not become a case.
     """
     unanswered: set[str] = set()
-    place = Coalesce(F("source"), F("pk"))
-    rows = chosen.annotate(place=place).order_by("position", "trial").values_list("case", "place")
-    names: dict[str, int] = dict(rows.iterator(AT_ONCE))
-    for name, trial in _trials(names):
+    for name, trial in conversations:
         if trial.turns and not any(map(_is_answered, trial.turns)):
             unanswered.add(name)
         else:
             frozen.add(_as_case(name, trial, checks), trials=0)
     return unanswered
-
-
-def _trials(names: dict[str, int]) -> Iterator[tuple[str, Trial]]:
-    pairs = list(names.items())
-    for start in range(0, len(pairs), AT_ONCE):
-        part = pairs[start : start + AT_ONCE]
-        stored = Transcript.objects.in_bulk([place for _, place in part])
-        for name, place in part:
-            trial = stored[place].to_trial() if place in stored else None
-            yield name, trial or Trial(name, 1, 1, "")
 
 
 def _as_case(name: str, trial: Trial, checks: Sequence[AssertionSpec]) -> CaseSpec:

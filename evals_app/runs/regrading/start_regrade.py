@@ -5,7 +5,7 @@ executions refers to the one whose conversation it grades (`Execution.source`).
 """
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -27,7 +27,12 @@ from evals_app.models import Execution, Run, Suite, Transcript
 from evals_app.reports.words.judges import judges_text
 from evals_app.reports.words.regrading import left_out_in_words
 from evals_app.runs.money.ceilings import is_paid, tightest_limit
-from evals_app.runs.regrading.general_checks import freeze_conversations, read_general_checks
+from evals_app.runs.regrading.general_checks import (
+    conversations_of,
+    freeze_conversations,
+    in_view_of,
+    read_general_checks,
+)
 from evals_app.runs.starting.freeze import (
     AT_ONCE,
     CannotStartError,
@@ -36,9 +41,10 @@ from evals_app.runs.starting.freeze import (
     find_local_model,
     read_suite,
 )
+from evals_app.runs.starting.preparing import PlannedExecution
 from evals_app.runs.starting.select import RunPart
 from evals_app.runs.starting.site_obstacles import obstacles_now
-from evals_app.runs.starting.start_run import PlannedExecution, create_run
+from evals_app.runs.starting.start_run import create_run
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.ground.words import near
 
@@ -83,6 +89,11 @@ class RegradePlan:
         """Whether identical questions to judges reuse stored answers; not to measure noise."""
         return self.trials == 1
 
+    @property
+    def share(self) -> float:
+        """The share of the conversations that were read for this plan."""
+        return 1.0 if self.frozen is None else self.frozen.share
+
     def contents(self, positions: Collection[int]) -> dict[int, str]:
         """Return cases as they are graded, by their place."""
         if self.frozen is None:
@@ -126,22 +137,29 @@ def regrade(
     by: User | None = None,
     max_cost_usd: Decimal | None = None,
     group: UUID | None = None,
+    idempotency_key: str | None = None,
+    progress: Callable[[int], object] | None = None,
     **choices: Any,
 ) -> Run:
-    """Start a run that grades conversations of another one again, as `plan_regrade` finds out."""
-    user = by.pk if by else None
-    with plan_regrade(run, by=user, max_cost_usd=max_cost_usd, **choices) as regrading:
+    """Start a run that grades conversations of another one again, as `plan_regrade` finds out.
+
+    `progress` is called with the number of conversations that were just read or written; each is
+    both.
+    """
+    limit: dict[str, Any] = {"max_cost_usd": max_cost_usd, "by": by.pk if by else None}
+    with plan_regrade(run, progress=progress, **limit, **choices) as regrading:
         frozen = regrading.frozen
         return create_run(
             run.snapshot if frozen is None else frozen.snapshot(),
             head=regrading.head,
-            plan=regrading.planned,
+            plan=in_view_of(regrading.planned, progress),
             total=len(regrading.planned),
             complete=None if frozen is None else frozen.complete,
             concurrency=regrading.head.suite.concurrency,
             suite=regrading.suite,
             conversation_set=run.conversation_set,
             group=group,
+            idempotency_key=idempotency_key,
             judge=regrading.judges,
             replaced_model=run.replaced_model,
             overrides=run.overrides,
@@ -168,6 +186,8 @@ def plan_regrade(
     judge: str = "",
     max_cost_usd: Decimal | None = None,
     by: int | None = None,
+    looked_at: Collection[int] | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> Iterator[RegradePlan]:
     """Find out what would be graded again, of a run that has ended.
 
@@ -175,7 +195,8 @@ def plan_regrade(
     ones of `by_suite`, or the one `check`; `judge` replaces the run's judge, but not one that a
     check names itself.
     `cases` are names, `executions` keys of the run's own. Grading each conversation in several
-    `trials` shows how steady the judge is.
+    `trials` shows how steady the judge is. `looked_at` are keys of some of the executions: only
+    these are read, which is enough for a forecast of real conversations, but not for a run.
 
     Raises:
         CannotStartError: there is nothing to grade, or something is missing.
@@ -186,11 +207,18 @@ def plan_regrade(
     other = _read_judge(judge)
     of_suite = by_suite or run.suite
     regrading = RegradePlan(run, suite, trials, judge, old, run.judge, of_suite, check)
-    names = set(chosen.order_by().values_list("case", flat=True).distinct())
+    names = set() if regrading.is_general else _names_of(chosen)
     with Frozen(RunPart(names=names, with_disabled=_has_disabled(run.suite, names))) as frozen:
         needs, obstacles = Needs(), obstacles_now()
-        spec = _read_checks(regrading, chosen, frozen, needs, obstacles)
-        _plan(regrading, chosen, frozen)
+        spec = _read_checks(regrading, chosen, needs, obstacles, frozen)
+        read = chosen
+        if looked_at is not None:
+            read = chosen.filter(pk__in=looked_at)
+            frozen.share = len(looked_at) / chosen.count()
+        if regrading.is_general:
+            rows = in_view_of(conversations_of(read), progress)
+            regrading.unanswered = freeze_conversations(frozen, rows, spec.assertions)
+        _plan(regrading, read, frozen)
         if suite == "current" or other is not None:
             if other is not None:
                 spec = spec.model_copy(update={"judge_model": other})
@@ -209,11 +237,11 @@ def plan_regrade(
 def _read_checks(
     regrading: RegradePlan,
     chosen: QuerySet[Execution],
-    frozen: Frozen,
     needs: Needs,
     obstacles: Obstacles,
+    frozen: Frozen,
 ) -> SuiteSpec:
-    """Return the suite whose checks apply; put the cases into `frozen`."""
+    """Return the suite whose checks apply; put its cases into `frozen`."""
     run = regrading.run
     if regrading.version != "current":
         _read_stored(run, regrading.head, frozen, needs)
@@ -224,7 +252,6 @@ def _read_checks(
     general = read_general_checks(suite, needs, chosen=chosen, only=regrading.check)
     regrading.unused = general.unused
     regrading.head = regrading.head.model_copy(update=general.test_data)
-    regrading.unanswered = freeze_conversations(frozen, chosen, general.suite.assertions)
     return general.suite
 
 
@@ -269,6 +296,10 @@ def _suite_of(run: Run, suite: Suite | None) -> Suite:
     return suite
 
 
+def _names_of(chosen: QuerySet[Execution]) -> set[str]:
+    return set(chosen.order_by().values_list("case", flat=True).distinct())
+
+
 def _has_disabled(suite: Suite | None, names: Collection[str]) -> bool:
     """Whether one of these cases is disabled by now."""
     if suite is None:
@@ -299,7 +330,7 @@ def _find_executions(
     """Return the executions that were asked for and have a result."""
     ended = run.executions.filter(status=Execution.Status.FINISHED)
     if cases is not None:
-        known = set(ended.order_by().values_list("case", flat=True).distinct())
+        known = _names_of(ended)
         problems = [
             f"Run {run.pk} has no case {name!r} with a result.{near(name, known)}"
             for name in cases
@@ -318,9 +349,12 @@ def _find_executions(
 def _plan(regrading: RegradePlan, chosen: QuerySet[Execution], frozen: Frozen) -> None:
     """Find the place of each conversation among the cases, and what keeps others from being graded."""
     run, trials = regrading.run, regrading.trials
-    places = {case.name: (n, conversation_digest(case.content)) for n, case in enumerate(frozen)}
     may_differ = regrading.version == "current" and not regrading.is_general
     before = _conversations(run) if may_differ else {}
+    places = {
+        case.name: (n, conversation_digest(case.content) if may_differ else "")
+        for n, case in enumerate(frozen)
+    }
     stored = Transcript.objects.filter(pk=OuterRef("conversation"))
     rows = chosen.annotate(
         conversation=Coalesce(F("source"), F("pk")), number=Coalesce(F("source__trial"), F("trial"))

@@ -13,6 +13,8 @@ from pytest_django import DjangoAssertNumQueries
 from evals_app.admin.real_conversations import import_page, set_page
 from evals_app.models import Assertion, ConversationImport, ConversationSet, Execution, Run, Suite
 from evals_app.runs.process.worker_loop import work
+from evals_app.runs.recorded import waiting_gradings
+from evals_app.runs.recorded.waiting_gradings import start_waiting_gradings
 from evals_app.runs.recorded.waiting_imports import import_waiting, keep_upload
 from tests.runs.recorded.conversations import content_of, imported, make_set, row_of, rows_of
 from tests.runs.suites import make_suite
@@ -215,3 +217,28 @@ def test_an_import_that_failed_says_why_and_is_discarded(
     assert admin_client.get(url("discard", row.pk)).context["dialog"]["submit"]
     admin_client.post(url("discard", row.pk))
     assert not ConversationImport.objects.exists()
+
+
+def test_many_are_graded_by_a_worker_and_the_page_shows_how_far_it_is(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting_gradings, "MAX_AT_ONCE", 2)
+    target = imported(rows_of(3)).conversation_set
+    suite = general_suite()
+
+    def start() -> Any:
+        return admin_client.post(url("grade", target.pk), {"suite": suite.pk}, follow=True)
+
+    page = start()
+    assert page.context["is_starting"]
+    assert b"3 conversations wait for a worker" in page.content
+    [row] = page.context["gradings"]
+    assert admin_client.get(url("cancel", row.pk)).context["dialog"]["submit"]
+    admin_client.post(url("cancel", row.pk))
+    page = admin_client.get(url("change", target.pk))
+    assert (list(page.context["gradings"]), page.context["is_starting"]) == ([], False)
+
+    start()
+    start_waiting_gradings()
+    page = admin_client.get(url("change", target.pk))
+    assert (len(page.context["runs"]), page.context["is_starting"]) == (1, False)
