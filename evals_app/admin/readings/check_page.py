@@ -165,7 +165,7 @@ def price_check(request: HttpRequest, pk: int) -> HttpResponse:
     """Return what a trial would take."""
     group = find_group(pk)
     form = GroupCheckForm(request.POST)
-    template = "admin/evals_app/readings/price.html"
+    template = "admin/evals_app/kit/price_answer.html"
     if not form.is_valid():
         problems = ["Write what must be met and choose a suite to see the price."]
         return render(request, template, {"problems": problems})

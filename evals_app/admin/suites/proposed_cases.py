@@ -192,7 +192,7 @@ def price_of_proposals(request: HttpRequest, pk: int) -> HttpResponse:
         else:
             month = month_left(request.user.pk)
             sentence = all_in_words([expected], max_cost_usd=limit, month_left_usd=month)
-    return render(request, f"{_TEMPLATES}/price.html", {"sentence": sentence})
+    return render(request, "admin/evals_app/kit/price_answer.html", {"sentence": sentence})
 
 
 @permission_required(PROPOSING, raise_exception=True)
