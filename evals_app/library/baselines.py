@@ -5,6 +5,7 @@ from django.db import transaction
 from evals_app.engine.basics.errors import CannotError
 from evals_app.library.changes.edits import DECIDED, note_edit
 from evals_app.models import Run, Suite
+from evals_app.runs.release import why_no_answer
 
 
 class NotABaselineError(CannotError):
@@ -18,16 +19,12 @@ def why_no_baseline(run: Run) -> str:
     in the others, and no one would notice. It may grade an earlier run again: after a check has
     changed, only that can be compared with later runs.
     """
-    if run.suite_id is None:
-        return f"The suite of run {run.pk} was deleted."
+    if problem := why_no_answer(run):
+        return problem
     if run.is_open:
         return f"Run {run.pk} has not ended."
     if run.from_file:
         return f"Run {run.pk} was read from a file."
-    if run.is_tryout:
-        return f"Run {run.pk} was a try, which does not count."
-    if run.gradings > 1:
-        return f"Run {run.pk} graded each conversation {run.gradings} times to test its judge."
     if run.cancelled + run.not_run or not run.has_all_cases:
         return f"Run {run.pk} does not have a result for every case of its suite."
     if not run.passed:

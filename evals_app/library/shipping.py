@@ -21,6 +21,7 @@ from evals_app.models import (
     TopicReadiness,
 )
 from evals_app.models.people.names import author_of
+from evals_app.runs.release import why_no_answer
 from fixtures_app.ground.storable import storable
 from fixtures_app.ground.words import near
 
@@ -43,7 +44,8 @@ def decide_shipping(
     suite, if the run can be one.
 
     Raises:
-        CannotDecideError: the run has not ended, it or its suite was deleted, or a reason is missing.
+        CannotDecideError: the run has not ended, was deleted or says nothing about a version, or a
+            reason is missing.
     """
     given = _read_reason(reason)
     if not given and not (shipped and is_yes):
@@ -75,8 +77,8 @@ def _lock_run(pk: int) -> tuple[Run, Suite]:
     run = rows.filter(pk=pk).first()
     if run is None:
         raise CannotDecideError(f"Run {pk} was deleted.")
-    if run.suite is None:
-        raise CannotDecideError(f"The suite of run {pk} was deleted.")
+    if (problem := why_no_answer(run)) or run.suite is None:
+        raise CannotDecideError(problem)
     if run.is_open:
         raise CannotDecideError(f"Run {pk} has not ended.")
     return run, run.suite
@@ -90,8 +92,8 @@ def accept_failures(
     Raises:
         CannotDecideError: there is no reason, no case, no such case in the run, or the day is over.
     """
-    if run.suite is None:
-        raise CannotDecideError(f"The suite of run {run.pk} was deleted.")
+    if (problem := why_no_answer(run)) or run.suite is None:
+        raise CannotDecideError(problem)
     given = _read_reason(reason)
     if not given:
         raise CannotDecideError("Say why they may fail.", key="reason", value=reason)

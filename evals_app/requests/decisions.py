@@ -5,17 +5,17 @@ from django.contrib.auth.models import User
 from evals_app.library.shipping import CannotDecideError, decide_shipping
 from evals_app.models import Run, ShipDecision
 from evals_app.requests.bodies import Ship
-from evals_app.runs.release import SuiteRelease, release_of
+from evals_app.runs.release import SuiteRelease, release_of, why_no_answer
 
 
 def release_of_run(run: Run) -> SuiteRelease:
     """Return the answer to “May we ship?” about a run.
 
     Raises:
-        CannotDecideError: its suite was deleted.
+        CannotDecideError: it says nothing about a version.
     """
-    if run.suite is None:
-        raise CannotDecideError(f"The suite of run {run.pk} was deleted.")
+    if (problem := why_no_answer(run)) or run.suite is None:
+        raise CannotDecideError(problem)
     return release_of(run.suite, run=run)
 
 

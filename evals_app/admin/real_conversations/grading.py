@@ -71,11 +71,22 @@ class GradeConversationsForm(forms.Form):
     )
     max_cost_usd = CeilingField(required=False, help_text="Leave blank for no limit.")
 
+    _NARROWING = ("a_day", "since", "until", "topic")
+
+    def usual_fields(self) -> list[forms.BoundField]:
+        return [field for field in self if field.name not in self._NARROWING]
+
+    def narrowing_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in self._NARROWING]
+
+    def narrows(self) -> bool:
+        """Whether fewer than all were asked for by a field that is folded at first."""
+        return any(self[name].value() for name in self._NARROWING)
+
     def choices(self) -> tuple[Suite, WantedConversations, dict[str, Any]]:
         """Return the suite, the conversations, and the limit of the cost."""
         given = self.cleaned_data
-        names = ("count", "a_day", "since", "until", "topic")
-        wanted = WantedConversations(**{name: given[name] for name in names})
+        wanted = WantedConversations(**{name: given[name] for name in ("count", *self._NARROWING)})
         return given["suite"], wanted, {"max_cost_usd": given["max_cost_usd"]}
 
 

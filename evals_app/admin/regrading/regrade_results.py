@@ -48,17 +48,26 @@ def results_context(run: Run) -> TemplateContext:
     """Return the results of grading again; empty for a run that asked its agent."""
     if not run.grades_again:
         return {}
+    return {**_steadiness(run), **({} if run.is_of_real_conversations else _changes(run))}
+
+
+def _changes(run: Run) -> TemplateContext:
+    """Return which verdicts changed; real conversations had none before."""
     rows = _changed_verdicts(run)
     counts = {(row.source.verdict, row.verdict): row.in_all for row in rows}
-    changed = sum(counts.values())
-    noise = judge_noise_json(run.summary)
     return {
         "changed_in_short": _in_short(counts, total=run.passed + run.failed + run.errored),
         "changes": [
             ChangedVerdict(row, before=badge(row.source.verdict), after=badge(row.verdict))
             for row in rows[:MAX_CHANGED]
         ],
-        "changes_more": max(0, changed - MAX_CHANGED),
+        "changes_more": max(0, sum(counts.values()) - MAX_CHANGED),
+    }
+
+
+def _steadiness(run: Run) -> TemplateContext:
+    noise = judge_noise_json(run.summary)
+    return {
         "steadiness_heads": STEADINESS_HEADS,
         "steadiness": None
         if noise is None

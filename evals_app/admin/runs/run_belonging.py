@@ -15,7 +15,9 @@ from fixtures_app.editing.counting import count_of
 
 ALL = "all"
 MAX_BELOW = 4  # runs that a list shows below the run that they belong to
-_FOLLOWS = Q(rerun_of__isnull=False) | Q(grades_of__isnull=False) | Q(settlement__isnull=False)
+# Gradings of real conversations follow no run of an agent.
+_GRADES_AGAIN = Q(grades_of__isnull=False, conversation_set__isnull=True)
+_FOLLOWS = Q(rerun_of__isnull=False) | _GRADES_AGAIN | Q(settlement__isnull=False)
 _OF_ANOTHER_MODEL = Q(group__isnull=False, is_whole=False)
 
 

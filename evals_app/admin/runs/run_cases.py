@@ -114,13 +114,13 @@ def case_groups(
         line = _line(run, case, trials.get(case.name, ()), changes.get(case.name, NO_CHANGE))
         by_rank.setdefault(case.rank, []).append(line)
     return [
-        CaseGroup(_title(rank, lines), tuple(lines), is_clean=rank >= _CLEAN)
+        CaseGroup(_title(run.unit, rank, lines), tuple(lines), is_clean=rank >= _CLEAN)
         for rank, lines in by_rank.items()
     ]
 
 
-def _title(rank: int, lines: Sequence[CaseOfRun]) -> str:
-    title = f"{plural(len(lines), 'case')} {_ENDS[rank][1]}"
+def _title(unit: str, rank: int, lines: Sequence[CaseOfRun]) -> str:
+    title = f"{plural(len(lines), unit)} {_ENDS[rank][1]}"
     in_trials = {line.trials.in_words for line in lines}
     is_alike = rank == _CLEAN and len(in_trials) == 1 and len(lines[0].trials.marks) > 1
     return f"{title}, {in_trials.pop()}" if is_alike else title

@@ -57,9 +57,11 @@ def case_counts(run: Run, counts: Mapping[str, int]) -> CountedCases:
     shown = _parts(dict(zip(_ENDED_AS.values(), numbers, strict=True)))
     decided = counts["cases_passed"] + counts["cases_failed"]
     beside = [f"{number:,} {word}" for _, number, word in shown if word not in {"passed", "failed"}]
-    first = f"{counts['cases_passed']:,} of {plural(decided, 'case')} passed" if decided else ""
+    first = f"{counts['cases_passed']:,} of {plural(decided, run.unit)} passed" if decided else ""
     if not decided:
-        first = "No case passed or failed" if beside else "There are no results by case"
+        first = (
+            f"No {run.unit} passed or failed" if beside else f"There are no results by {run.unit}"
+        )
     notes = []
     if decided > 1 and decided == counts["cases"]:
         notes.append(f"All {decided:,} were graded.")
@@ -92,7 +94,7 @@ def cases_so_far(run: Run) -> CountedCases:
         return CountedCases(_so_far(done, counts), _parts(counts), ())
     counts = Counter(_states(run))
     ended = sum(counts[word] for word in _ENDED_AS.values())
-    done = f"{ended:,} of {plural(counts.total(), 'case')}"
+    done = f"{ended:,} of {plural(counts.total(), run.unit)}"
     conversations = f"{run.ended_count:,} of {plural(run.total, 'conversation')} done."
     is_same = run.total == counts.total()
     return CountedCases(_so_far(done, counts), _parts(counts), () if is_same else (conversations,))

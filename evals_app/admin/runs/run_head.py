@@ -9,6 +9,8 @@ from evals_app.models import Run
 
 def tested_line(run: Run) -> str:
     """Return which agent and model a run tested; a script is called that."""
+    if run.conversation_set is not None:
+        return run.conversation_set.name
     name = f"{run.agent_name}, {run.model}" if run.model else run.agent_name
     return f"{name} (not asked)" if run.grades_again else name
 
@@ -25,7 +27,10 @@ def scripted_line(run: Run) -> str:
 def scope_line(run: Run) -> str:
     """Return how much of its suite a run has: `All 40 cases, 3 trials each.`."""
     if run.grades_again:
-        return f"{regraded_line(run)} It does not change the verdict of the suite."
+        line = regraded_line(run)
+        if run.is_of_real_conversations:
+            return f"{line} They count in no verdict of the suite."
+        return f"{line} It does not change the verdict of the suite."
     cases = run.case_count or 0
     words = [capfirst(run.covers)] if run.covers else [_all_cases(cases)]
     if cases and run.total > cases:

@@ -34,6 +34,7 @@ from evals_app.reports.answers.decided import people_note
 from evals_app.reports.words.kinds import ReportKind
 from evals_app.reports.words.report_plugins import all_kinds, own_kind
 from evals_app.requests.permissions import shown_to
+from evals_app.runs.release import why_no_answer
 from evals_app.runs.reporting import report
 from evals_app.runs.sent_decisions import CannotSendError
 
@@ -43,7 +44,7 @@ _STOP_POLLING = 286  # of htmx
 def with_suite(runs: QuerySet[Run]) -> QuerySet[Run]:
     """Read runs with what their pages need of the suite and of its released version."""
     others = ("grades_of", "suite__baseline")
-    return runs.select_related("suite__agent", *others).defer(
+    return runs.select_related("suite__agent", "conversation_set", *others).defer(
         *(f"{name}__summary" for name in others)
     )
 
@@ -69,7 +70,9 @@ def wrong(request: HttpRequest, pk: int) -> HttpResponse:
 @fragment_of(Run)
 def show_related(request: HttpRequest, pk: int) -> HttpResponse:
     """Return what belongs to a run, which the page loads after itself."""
-    rows = Run.objects.select_related("rerun_of", "grades_of", "baseline").defer("summary")
+    rows = Run.objects.select_related(
+        "rerun_of", "grades_of", "baseline", "conversation_set"
+    ).defer("summary")
     run = get_object_or_404(rows, pk=pk)
     return render(request, "admin/evals_app/runs/related.html", relations_of(request, run))
 
@@ -85,7 +88,7 @@ def live_context(request: HttpRequest, run: Run) -> dict[str, object]:
     }
     if run.is_open:
         return context | progress(run)
-    box = release_box(request, run.suite, run=run) if _counts(run) and run.suite else None
+    box = release_box(request, run.suite, run=run) if run.suite and not why_no_answer(run) else None
     shown = results(run, changes=box.changes if box else None)
     return context | {
         **shown,
@@ -114,11 +117,6 @@ def _comparison(run: Run) -> dict[str, str]:
         "compare_url": comparison_url([released.pk, run.pk]),
         "compare_label": f"Compare with {released.short_name}, the released version",
     }
-
-
-def _counts(run: Run) -> bool:
-    """Whether a run says something about the version to ship; tries and retests do not."""
-    return not run.is_tryout and run.settlement_id is None and run.gradings == 1
 
 
 # Reports
@@ -150,7 +148,7 @@ def download_report(request: HttpRequest, pk: int, report_kind: str) -> HttpResp
 
 def report_kinds(request: HttpRequest, run: Run) -> list[tuple[str, str]]:
     """Return the kinds that the page of a run offers to this person, with their titles."""
-    is_decided = run.suite is not None and _counts(run)
+    is_decided = not why_no_answer(run)
     return [
         (name, kind.title)
         for name, kind in all_kinds().items()

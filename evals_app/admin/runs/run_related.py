@@ -70,7 +70,10 @@ def _origins(request: HttpRequest, run: Run) -> Iterator[RunRelation]:
         yield RunRelation(
             "Re-run of", [RelatedLink(f"run {run.rerun_of_id}", run_url(run.rerun_of))]
         )
-    if run.grades_of is not None:
+    if run.conversation_set is not None:
+        address = reverse("admin:evals_app_conversationset_change", args=[run.conversation_set_id])
+        yield RunRelation("Real conversations", [RelatedLink(run.conversation_set.name, address)])
+    elif run.grades_of is not None:
         link = RelatedLink(f"run {run.grades_of_id}", run_url(run.grades_of))
         yield RunRelation("Grades again", [link])
     if run.settlement_id is not None:

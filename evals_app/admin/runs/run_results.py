@@ -33,7 +33,7 @@ from evals_app.reports.words.figures import UNKNOWN, count, duration, score_text
 from evals_app.reports.words.gates import gate_condition, gate_texts, gate_word, is_applied
 from evals_app.reports.words.judges import has_script, judges_in
 from evals_app.reports.words.shares import share_of_cases
-from evals_app.reports.words.sums import of_agent, sums
+from evals_app.reports.words.sums import in_run, of_agent, sums
 from fixtures_app.editing.markup import TemplateContext
 
 
@@ -104,19 +104,22 @@ def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
     kinds = ("prompt_tokens", "response_tokens", "cost_usd")
     totals = [f"{who}_{kind}" for who in ("agent", "judge") for kind in kinds]
     ceiling = f"{usd_text(run.spent_usd)} of at most {usd_text(run.max_cost_usd)}"
-    before = run.grades_of_id
+    asked = "as recorded" if run.is_of_real_conversations else in_run(run.grades_of_id)
     rates = _K_RATES if run.gradings == 1 else ()
     return [
         ("Score", score_text(run.score, scale=scale)),
-        ("Cases passed", share_of_cases(summary, bounds=summary.get("pass_rate_interval"))),
+        (
+            f"{capfirst(run.unit)}s passed",
+            share_of_cases(summary, bounds=summary.get("pass_rate_interval")),
+        ),
         *_numbers_with_people(run.reviewed, scale=scale),
         *((label, shown) for label, name in rates if (shown := each_k(summary.get(name, ())))),
-        (of_agent("Turn latency, median", before), duration(summary.get("median_ms"))),
-        (of_agent("Turn latency, p95", before), duration(summary.get("p95_ms"))),
+        (of_agent("Turn latency, median", asked), duration(summary.get("median_ms"))),
+        (of_agent("Turn latency, p95", asked), duration(summary.get("p95_ms"))),
         *sums(
             {name: getattr(run, name) for name in totals},
             summary.get(AT_LEAST, {}),
-            grades_of=before,
+            asked=asked,
         ),
         *([] if run.max_cost_usd is None else [("Spent", ceiling)]),
         ("Duration", between(run.started_at, run.finished_at)),

@@ -107,7 +107,7 @@ def count_to_rerun(cases: Sequence[Any]) -> dict[str, int]:
 
 def rerun_buttons(run: Run, counts: Mapping[str, int]) -> list[tuple[str, str]]:
     """Return the re-runs that make sense, with the labels of their buttons."""
-    if run.gradings > 1:
+    if run.gradings > 1 or run.is_of_real_conversations:
         return []
     counted = {only: counts[f"rerun_{only}"] for only in RERUNS}
     return [(only, rerun_label(only, number)) for only, number in counted.items() if number]

@@ -305,6 +305,11 @@ class Run(models.Model):
         return self.conversation_set_id is not None
 
     @property
+    def unit(self) -> str:
+        """What its results count: cases, or real conversations."""
+        return "conversation" if self.is_of_real_conversations else "case"
+
+    @property
     def gradings(self) -> int:
         """How often it grades each conversation; more than once shows how steady its judge is."""
         return int(self.regrading.get("trials", 1))

@@ -43,9 +43,7 @@ def in_words(
     if not forecast.conversations:
         return NO_CASE
     what = count_text(forecast.conversations, "conversation")
-    does = (
-        f"Grades {what} again; the agent is not asked." if forecast.only_grades else f"Runs {what}."
-    )
+    does = f"Grades {what}; the agent is not asked." if forecast.only_grades else f"Runs {what}."
     more = notes([forecast], max_cost_usd=max_cost_usd, month_left_usd=month_left_usd)
     return " ".join([does, _likely(forecast), *more])
 
@@ -178,7 +176,8 @@ def _cost_figure(forecasts: Sequence[Forecast]) -> RunFigure:
 def basis(forecast: Forecast) -> str:
     """Return what a forecast is based on."""
     if not forecast.earlier_runs:
-        return "a guess from the text of the cases"
+        graded = "conversations" if forecast.only_grades else "cases"
+        return f"a guess from the text of the {graded}"
     if forecast.only_grades:
         return "from the run that is graded again"
     who = "script" if forecast.is_scripted else "agent" if forecast.is_outside else "model"

@@ -8,12 +8,12 @@ from evals_app.engine.llm.pricing import usd_text
 
 
 def sums(
-    totals: Mapping[str, Any], at_least: Mapping[str, float], *, grades_of: int | None = None
+    totals: Mapping[str, Any], at_least: Mapping[str, float], *, asked: str = ""
 ) -> list[tuple[str, str]]:
     """Return the tokens and costs of agent and judge.
 
     Both are by the names of a run's columns: its totals, and what is known of those that are None.
-    A run that grades another one again costs only what its judges cost.
+    `asked` says where the agent was asked, if not in this run, which then costs what its judges cost.
     """
     agent, judge = totals["agent_cost_usd"], totals["judge_cost_usd"]
     known = [
@@ -22,17 +22,17 @@ def sums(
     ]
     total = _usd(None if agent is None or judge is None else agent + judge, sum(known))
     return [
-        (of_agent("Agent tokens", grades_of), _tokens(totals, at_least, "agent")),
+        (of_agent("Agent tokens", asked), _tokens(totals, at_least, "agent")),
         ("Judge tokens", _tokens(totals, at_least, "judge")),
-        (of_agent("Agent cost", grades_of), _usd(agent, known[0])),
+        (of_agent("Agent cost", asked), _usd(agent, known[0])),
         ("Judge cost", _usd(judge, known[1])),
-        ("Cost", total if grades_of is None else _usd(judge, known[1])),
+        ("Cost", total if not asked else _usd(judge, known[1])),
     ]
 
 
-def of_agent(label: str, grades_of: int | None) -> str:
-    """Return the label of what an agent took; another run asked it if this one grades that again."""
-    return label if grades_of is None else f"{label} in run {grades_of}"
+def of_agent(label: str, asked: str) -> str:
+    """Return the label of what an agent took, which may have been asked elsewhere: `in run 12`."""
+    return f"{label} {asked}" if asked else label
 
 
 def run_sums(run: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -43,7 +43,12 @@ def run_sums(run: Mapping[str, Any]) -> list[tuple[str, str]]:
         for kind in ("prompt", "response")
     }
     costs = {f"{who}_cost_usd": cost for who, cost in run["cost_parts_usd"].items()}
-    return sums(tokens | costs, run["at_least"] or {}, grades_of=run["grades_of"])
+    return sums(tokens | costs, run["at_least"] or {}, asked=in_run(run["grades_of"]))
+
+
+def in_run(number: int | None) -> str:
+    """Return which run asked the agent, if this one grades that again."""
+    return "" if number is None else f"in run {number}"
 
 
 def _total_or_minimum(

@@ -122,6 +122,32 @@ def test_an_imported_conversation_and_a_graded_one_can_be_read(admin_client: Cli
     assert admin_client.get(reverse("admin:evals_app_run_change", args=[run.pk])).status_code == 200
 
 
+def test_a_grading_is_shown_as_what_it_is(admin_client: Client) -> None:
+    target = imported(rows_of(3)).conversation_set
+    suite = general_suite()
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        admin_client.post(url("grade", target.pk), {"suite": suite.pk, "max_cost_usd": ""})
+    work()
+    run = Run.objects.get()
+
+    page = admin_client.get(reverse("admin:evals_app_run_change", args=[run.pk]))
+
+    assert page.context["counted"].headline == "3 of 3 conversations passed"
+    assert page.context["tested"] == target.name
+    assert page.context["release"] is None
+    assert page.context["rerun_buttons"] == []
+    assert page.context["retest_url"] == ""
+    assert not page.context["may_be_baseline"]
+    assert "changed_in_short" not in page.context
+    assert "decision" not in dict(page.context["report_kinds"])
+    for dialog in ("decide", "accept"):
+        args = [run.pk, "shipped"][: 2 if dialog == "decide" else 1]
+        asked = admin_client.get(reverse(f"admin:evals_app_run_{dialog}", args=args))
+        assert asked.status_code == 404
+    results = admin_client.get(reverse("admin:evals_app_run_changelist"))
+    assert [row.pk for row in results.context["cl"].result_list] == [run.pk]
+
+
 @pytest.mark.parametrize(
     "data",
     [{}, {"name": "Help desk"}, {"name": "", "pasted": "{}"}, {"name": "x" * 201, "pasted": "{}"}],

@@ -4,9 +4,15 @@ from datetime import date
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 
 from evals_app.admin.suites.last_result import last_result
+from evals_app.engine.basics.errors import CannotError
+from evals_app.library.baselines import set_baseline
+from evals_app.library.shipping import accept_failures, decide_shipping
 from evals_app.models import Assertion, Case, CaseResult, Execution, GradeResult, Run, Suite
+from evals_app.requests.decisions import release_of_run
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.reading.case_history import COUNTED, OfSuite
 from evals_app.runs.reading.suite_verdict import standings, telling_runs, with_last_runs
@@ -18,6 +24,8 @@ from evals_app.runs.recorded.grade_conversations import (
 )
 from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 from evals_app.runs.regrading.start_regrade import regrade
+from evals_app.runs.retests.candidates import plan_settlement
+from evals_app.runs.sent_decisions import ANSWER_ALONE, decision_on_run
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.rerun import rerun
 from tests.runs.recorded.conversations import imported, make_set, row_of, rows_of
@@ -92,6 +100,30 @@ def test_they_count_in_no_verdict_rate_or_trend_of_the_suite() -> None:
     [standing] = standings(list(with_last_runs(Suite.objects.all())))
     assert standing.verdict_run == own
     assert not Run.objects.filter(is_import=True).exists()
+
+
+def test_they_say_nothing_about_a_version(admin_user: User) -> None:
+    suite = suite_with(dict(PRICE))
+    own = finished(suite)
+    run = graded(imported([row_of("a"), row_of("b")]), suite)
+    assert run.passed == 2
+
+    def decide() -> object:
+        return decide_shipping(run, shipped=True, answered="", is_yes=True, by=admin_user)
+
+    refused = [
+        decide,
+        lambda: release_of_run(run),
+        lambda: set_baseline(run),
+        lambda: accept_failures(run, ["a"], by=admin_user, reason="Known"),
+        lambda: decision_on_run(run, link=lambda _model, _pk: "", shown=ANSWER_ALONE),
+        lambda: plan_settlement(own, run),
+    ]
+    for answer in refused:
+        with pytest.raises(CannotError, match="real conversations"):
+            answer()
+    with pytest.raises(CommandError, match="real conversations"):
+        call_command("decide", run=run.pk)
 
 
 def test_a_sample_is_the_same_each_time_and_goes_by_day_topic_and_id() -> None:
