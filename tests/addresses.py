@@ -229,6 +229,7 @@ def samples_for(settings: Any) -> Samples:
     bodies = {
         "admin/evals_app/suite/<int:pk>/cases/": {"up": case.pk},
         "admin/evals_app/execution/<int:pk>/review/": {"word": "comment", "reason": "Hm."},
+        "api/readings/": {"run": run.pk, "count": 1},
         "admin/views/": {"list": "evals_app.suite", "name": "Mine", "query": "q=a"},
         "admin/evals_app/deleted/restore/": {"entry": deleted.pk},
     }

@@ -75,7 +75,6 @@ BODIES: dict[str, Any] = {
     "POST api/webhooks/": _HOOK,
     "PUT api/webhooks/<int:pk>/": _HOOK,
     "POST api/executions/<int:pk>/reviews/": {"kind": "comment", "reason": "Hm."},
-    "POST api/readings/": {"run": 1, "count": 1},
     "POST api/readings/<int:pk>/notes/": {"position": 1, "kind": "wrong", "text": "Hm."},
     "POST api/readings/<int:pk>/groups/": {"name": "New"},
     "PATCH api/note-groups/<int:pk>/": {"name": "Ours"},

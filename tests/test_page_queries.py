@@ -53,6 +53,8 @@ MORE = {
     "admin/evals_app/suite/<int:pk>/run-size/": 27,
     "admin/evals_app/suite/remove-examples/": 31,
     "api/export/": 16,
+    # The price of a question: what asks it is written and removed again.
+    "admin/evals_app/notegroup/<int:pk>/check/draft/": 35,
     # A form with choices of agents, fixtures and models, below the answer to “May we ship?”.
     "admin/evals_app/suite/<path:object_id>/change/": 14,
     # It asks once for each turn of its case.

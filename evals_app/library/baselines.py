@@ -5,7 +5,6 @@ from django.db import transaction
 from evals_app.engine.basics.errors import CannotError
 from evals_app.library.changes.edits import DECIDED, note_edit
 from evals_app.models import Run, Suite
-from evals_app.runs.release import why_no_answer
 
 
 class NotABaselineError(CannotError):
@@ -19,7 +18,7 @@ def why_no_baseline(run: Run) -> str:
     in the others, and no one would notice. It may grade an earlier run again: after a check has
     changed, only that can be compared with later runs.
     """
-    if problem := why_no_answer(run):
+    if problem := run.why_no_answer:
         return problem
     if run.is_open:
         return f"Run {run.pk} has not ended."

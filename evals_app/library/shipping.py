@@ -21,7 +21,6 @@ from evals_app.models import (
     TopicReadiness,
 )
 from evals_app.models.people.names import author_of
-from evals_app.runs.release import why_no_answer
 from fixtures_app.ground.storable import storable
 from fixtures_app.ground.words import near
 
@@ -77,7 +76,7 @@ def _lock_run(pk: int) -> tuple[Run, Suite]:
     run = rows.filter(pk=pk).first()
     if run is None:
         raise CannotDecideError(f"Run {pk} was deleted.")
-    if (problem := why_no_answer(run)) or run.suite is None:
+    if (problem := run.why_no_answer) or run.suite is None:
         raise CannotDecideError(problem)
     if run.is_open:
         raise CannotDecideError(f"Run {pk} has not ended.")
@@ -92,7 +91,7 @@ def accept_failures(
     Raises:
         CannotDecideError: there is no reason, no case, no such case in the run, or the day is over.
     """
-    if (problem := why_no_answer(run)) or run.suite is None:
+    if (problem := run.why_no_answer) or run.suite is None:
         raise CannotDecideError(problem)
     given = _read_reason(reason)
     if not given:

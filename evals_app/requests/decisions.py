@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from evals_app.library.shipping import CannotDecideError, decide_shipping
 from evals_app.models import Run, ShipDecision
 from evals_app.requests.bodies import Ship
-from evals_app.runs.release import SuiteRelease, release_of, why_no_answer
+from evals_app.runs.release import SuiteRelease, release_of
 
 
 def release_of_run(run: Run) -> SuiteRelease:
@@ -14,7 +14,7 @@ def release_of_run(run: Run) -> SuiteRelease:
     Raises:
         CannotDecideError: it says nothing about a version.
     """
-    if (problem := why_no_answer(run)) or run.suite is None:
+    if (problem := run.why_no_answer) or run.suite is None:
         raise CannotDecideError(problem)
     return release_of(run.suite, run=run)
 

@@ -135,21 +135,6 @@ def releases_of(candidates: Sequence["Candidate"]) -> dict[int, SuiteRelease]:
     }
 
 
-def why_no_answer(run: Run) -> str:
-    """Return why a run says nothing about the version to ship; empty if it does."""
-    if run.suite_id is None:
-        return f"The suite of run {run.pk} was deleted."
-    if run.is_of_real_conversations:
-        return f"Run {run.pk} graded real conversations, which are not the cases of its suite."
-    if run.is_tryout:
-        return f"Run {run.pk} was a try, which does not count."
-    if run.settlement_id is not None:
-        return f"Run {run.pk} is part of a retest, which counts for the run that was retested."
-    if run.gradings > 1:
-        return f"Run {run.pk} graded each conversation {run.gradings} times to test its judge."
-    return ""
-
-
 def decision_on(run: Run) -> str:
     """Return the answer about a full run, in one line; empty for other runs."""
     return release_of(run.suite, run=run).sentence if run.is_whole and run.suite else ""

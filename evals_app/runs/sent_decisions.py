@@ -26,7 +26,7 @@ from evals_app.reports.renderers.sent_decision import (
 from evals_app.runs.reading.compared_runs import CannotCompareError, Comparison, compare_runs
 from evals_app.runs.reading.outcomes import differing_trials
 from evals_app.runs.reading.run_readers import settlement_details, whole_executions
-from evals_app.runs.release import SuiteRelease, decided_outcomes, release_of, why_no_answer
+from evals_app.runs.release import SuiteRelease, decided_outcomes, release_of
 
 MAX_WITH_REPLIES = 20  # cases
 
@@ -61,7 +61,7 @@ def decision_on_run(run: Run, *, link: Link, shown: Shown) -> SentDecision:
     Raises:
         CannotSendError: it says nothing about a version.
     """
-    if (problem := why_no_answer(run)) or run.suite is None:
+    if (problem := run.why_no_answer) or run.suite is None:
         raise CannotSendError(f"There is no decision about run {run.pk}. {problem}")
     return sent_decision(release_of(run.suite, run=run), link=link, shown=shown)
 

@@ -26,7 +26,7 @@ from evals_app.library.shipping import (
     withdraw_acceptance,
 )
 from evals_app.models import AcceptedFailure, Run, Suite
-from evals_app.runs.release import SuiteRelease, release_of, why_no_answer
+from evals_app.runs.release import SuiteRelease, release_of
 
 # Anyone who decides must see what it is about.
 SEEING_AND_DECIDING = ("evals_app.view_run", DECIDING)
@@ -152,6 +152,6 @@ def _find(pk: int) -> tuple[Run, SuiteRelease]:
     suites = Suite.objects.select_related("agent", "baseline").defer("baseline__summary")
     suite = get_object_or_404(suites, runs=pk)
     run = get_object_or_404(Run.objects.select_related("suite"), pk=pk)
-    if problem := why_no_answer(run):
+    if problem := run.why_no_answer:
         raise Http404(problem)
     return run, release_of(suite, run=run)

@@ -16,7 +16,6 @@ from evals_app.admin.starting.run_dialog import may_run
 from evals_app.engine.statistics.retest import LOOKS
 from evals_app.models import Run, Settlement
 from evals_app.reports.answers.retests import headline, warnings
-from evals_app.runs.release import why_no_answer
 from evals_app.runs.retests.candidates import (
     SettlementPlan,
     SettlementPrice,
@@ -96,7 +95,7 @@ class RetestForm(forms.Form):
 
 def retest_url(request: HttpRequest, head: Run, *, base: Run | None = None) -> str:
     """Return the URL of the dialog; empty without permission or without anything to settle."""
-    if head.is_open or why_no_answer(head) or not may_run(request):
+    if head.is_open or head.why_no_answer or not may_run(request):
         return ""
     url = reverse("admin:evals_app_settlement_start", args=[head.pk])
     return url if base is None else f"{url}?base={base.pk}"

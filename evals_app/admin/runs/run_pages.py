@@ -34,7 +34,6 @@ from evals_app.reports.answers.decided import people_note
 from evals_app.reports.words.kinds import ReportKind
 from evals_app.reports.words.report_plugins import all_kinds, own_kind
 from evals_app.requests.permissions import shown_to
-from evals_app.runs.release import why_no_answer
 from evals_app.runs.reporting import report
 from evals_app.runs.sent_decisions import CannotSendError
 
@@ -88,7 +87,7 @@ def live_context(request: HttpRequest, run: Run) -> dict[str, object]:
     }
     if run.is_open:
         return context | progress(run)
-    box = release_box(request, run.suite, run=run) if run.suite and not why_no_answer(run) else None
+    box = release_box(request, run.suite, run=run) if run.suite and not run.why_no_answer else None
     shown = results(run, changes=box.changes if box else None)
     return context | {
         **shown,
@@ -148,7 +147,7 @@ def download_report(request: HttpRequest, pk: int, report_kind: str) -> HttpResp
 
 def report_kinds(request: HttpRequest, run: Run) -> list[tuple[str, str]]:
     """Return the kinds that the page of a run offers to this person, with their titles."""
-    is_decided = not why_no_answer(run)
+    is_decided = not run.why_no_answer
     return [
         (name, kind.title)
         for name, kind in all_kinds().items()

@@ -29,7 +29,7 @@ from evals_app.reports.answers.topics.topic_words import (
 )
 from evals_app.reports.renderers.decision_html import decision_page
 from evals_app.runs.reading.file_baselines import run_from_file
-from evals_app.runs.release import SuiteRelease, release_of, why_no_answer
+from evals_app.runs.release import SuiteRelease, release_of
 from evals_app.runs.reporting import encode
 from evals_app.runs.sent_decisions import ALL_SHOWN, sent_decision
 from evals_app.runs.topics import TopicStanding, topics_of
@@ -170,7 +170,7 @@ def _write_page(releases: Iterable[SuiteRelease], file: Path, *, site: str | Non
 
 def _releases(options: Options) -> Iterator[SuiteRelease]:
     run, chosen = _named_run(options["run"]), read_baseline(options["baseline"])
-    if run is not None and (problem := why_no_answer(run)):
+    if run is not None and (problem := run.why_no_answer):
         raise usage_error(problem)
     suites = [run.suite] if run is not None and run.suite is not None else _suites(options)
     if isinstance(chosen, int) and len(suites) > 1:

@@ -305,6 +305,23 @@ class Run(models.Model):
         return self.conversation_set_id is not None
 
     @property
+    def why_no_answer(self) -> str:
+        """Why it says nothing about the version to ship; empty if it does."""
+        if self.suite_id is None:
+            return f"The suite of run {self.pk} was deleted."
+        if self.is_of_real_conversations:
+            return f"Run {self.pk} graded real conversations, which are not the cases of its suite."
+        if self.is_tryout:
+            return f"Run {self.pk} was a try, which does not count."
+        if self.settlement_id is not None:
+            return f"Run {self.pk} is part of a retest, which counts for the run that was retested."
+        if self.gradings > 1:
+            return (
+                f"Run {self.pk} graded each conversation {self.gradings} times to test its judge."
+            )
+        return ""
+
+    @property
     def unit(self) -> str:
         """What its results count: cases, or real conversations."""
         return "conversation" if self.is_of_real_conversations else "case"

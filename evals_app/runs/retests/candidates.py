@@ -149,7 +149,9 @@ def _refuse_runs(base: Run, head: Run) -> None:
         if run.suite is not None and run.suite.archived_at is not None:
             problems.append(archived_text(run.suite.slug))
         if run.is_of_real_conversations:
-            problems.append(f"Run {run.pk} is of real conversations: there is no agent to ask again.")
+            problems.append(
+                f"Run {run.pk} is of real conversations: there is no agent to ask again."
+            )
         if run.gradings > 1:
             problems.append(
                 f"Run {run.pk} graded each conversation {run.gradings} times, which says nothing about"

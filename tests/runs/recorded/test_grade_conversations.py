@@ -1,6 +1,7 @@
 """Grading real conversations: by general checks only, without an agent, and apart from all rates."""
 
 from datetime import date
+from functools import partial
 from typing import Any
 
 import pytest
@@ -108,16 +109,13 @@ def test_they_say_nothing_about_a_version(admin_user: User) -> None:
     run = graded(imported([row_of("a"), row_of("b")]), suite)
     assert run.passed == 2
 
-    def decide() -> object:
-        return decide_shipping(run, shipped=True, answered="", is_yes=True, by=admin_user)
-
-    refused = [
-        decide,
-        lambda: release_of_run(run),
-        lambda: set_baseline(run),
-        lambda: accept_failures(run, ["a"], by=admin_user, reason="Known"),
-        lambda: decision_on_run(run, link=lambda _model, _pk: "", shown=ANSWER_ALONE),
-        lambda: plan_settlement(own, run),
+    refused: list[partial[Any]] = [
+        partial(decide_shipping, run, shipped=True, answered="", is_yes=True, by=admin_user),
+        partial(release_of_run, run),
+        partial(set_baseline, run),
+        partial(accept_failures, run, ["a"], by=admin_user, reason="Known"),
+        partial(decision_on_run, run, link=lambda _model, _pk: "", shown=ANSWER_ALONE),
+        partial(plan_settlement, own, run),
     ]
     for answer in refused:
         with pytest.raises(CannotError, match="real conversations"):
