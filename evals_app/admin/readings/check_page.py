@@ -32,6 +32,7 @@ from evals_app.runs.recorded.group_checks import (
     MIN_OF_EACH,
     CheckTrial,
     check_of,
+    conversations_to_try,
     plan_trial,
     start_trial,
     store_labels,
@@ -102,6 +103,8 @@ def make_check(request: HttpRequest, pk: int) -> HttpResponse:
         else:
             return here
     trial = trial_of(group)
+    if trial is None and not form.is_bound:
+        _warn_of_too_few(request, group)
     context = reading_context(request, group.reading) | {
         "title": f"A check of “{group}”",
         "group": group,
@@ -112,6 +115,13 @@ def make_check(request: HttpRequest, pk: int) -> HttpResponse:
         **_result(trial),
     }
     return render(request, "admin/evals_app/readings/check.html", context)
+
+
+def _warn_of_too_few(request: HttpRequest, group: NoteGroup) -> None:
+    try:
+        conversations_to_try(group)
+    except CannotReadError as error:
+        messages.warning(request, str(error))
 
 
 def _begin(group: NoteGroup) -> dict[str, Any]:

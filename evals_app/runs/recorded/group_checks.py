@@ -18,6 +18,7 @@ from evals_app.engine.statistics.agreement import Agreement, Label, compare
 from evals_app.engine.suites.suite_spec import AssertionSpec
 from evals_app.models import GradeResult, NoteGroup, ReadingNote, Run, Suite
 from evals_app.models.judging.readings import MAX_GROUP
+from evals_app.reports.words.judges import has_script
 from evals_app.runs.recorded.readings import CannotReadError, Kind, notes_of
 from evals_app.runs.regrading.start_regrade import RegradePlan, plan_regrade, regrade
 from evals_app.runs.reviews.reviewing import review_grade
@@ -173,6 +174,7 @@ class CheckTrial:
     tried: Sequence[TriedConversation]
     agreement: Agreement
     spent_usd: Decimal
+    is_scripted: bool  # the judge is a script
 
     @property
     def disagreements(self) -> list[TriedConversation]:
@@ -212,6 +214,7 @@ def trial_of(group: NoteGroup) -> CheckTrial | None:
         tried=tried,
         agreement=compare(labels),
         spent_usd=sum((run.spent_usd for run in runs), Decimal(0)),
+        is_scripted=any(has_script(run.judge) for run in runs),
     )
 
 

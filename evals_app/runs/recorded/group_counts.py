@@ -22,6 +22,7 @@ class NoteLine(NamedTuple):
     by: str
     position: int
     execution: int
+    conversation: str
 
 
 class PartOfGroup(NamedTuple):
@@ -66,7 +67,7 @@ class _Read(NamedTuple):
 
 _COLUMNS = (
     *("pk", "text", "by_name", "item__position", "item__execution"),
-    *("kind", "group", "item"),
+    *("item__execution__case", "kind", "group", "item"),
     "item__execution__imported_conversation__topics",
     "item__execution__imported_conversation__happened_at",
 )

@@ -111,6 +111,7 @@ def test_a_check_of_a_group_begins_with_ten_labels_and_grades_the_whole_set(
     page = admin_client.get(check)
     trial = page.context["trial"]
     assert (trial.agreement.n, trial.agreement.same_verdict.count) == (10, 10)
+    assert trial.is_scripted
     assert not Assertion.objects.filter(suite=suite).exists()  # the agreement is shown before
     assert GradeResult.objects.count() == 10  # once for a whole conversation
     assert Run.objects.get().is_tryout
@@ -202,6 +203,9 @@ def test_what_keeps_a_check_from_being_tried_is_said(
     price = url("notegroup_price", group.pk)
     assert len(admin_client.post(price, form).context["problems"]) == 1  # it has no notes
     assert admin_client.post(price, {}).context["problems"]
+    opened = admin_client.get(url("notegroup_check", group.pk))
+    [warning] = opened.context["messages"]
+    assert "there are 0 and 50" in str(warning)  # before anything is written
     failed = admin_client.post(url("notegroup_check", group.pk), form)
     assert failed.context["form"].errors
     group_by_text(admin_client, reading)
