@@ -242,13 +242,16 @@ def _id_of(written: str) -> str:
 
 
 def _digest(conversation: RecordedConversation) -> str:
-    """Return a digest of what was said and done, before anything is masked."""
+    """Return a digest of the id and of what was said and done, before anything is masked.
+
+    Samples go by it: without the id, conversations with the same words would be drawn together.
+    """
     said = [
         [turn.user, [[message.text, *map(asdict, message.tool_calls)] for message in turn.messages]]
         for turn in conversation.turns
     ]
     history = [[message.role, message.text] for message in conversation.history]
-    text = json.dumps([history, said], sort_keys=True, default=str)
+    text = json.dumps([conversation.id, history, said], sort_keys=True, default=str)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 

@@ -145,6 +145,15 @@ def test_a_sample_is_the_same_each_time_and_goes_by_day_topic_and_id() -> None:
     assert ids(topic="pric") == []
 
 
+def test_conversations_with_the_same_words_are_not_drawn_together() -> None:
+    rows = [row_of(f"{n % 2} {n}", ("user", f"{n % 2}"), ("assistant", "Ja")) for n in range(200)]
+    target = imported(rows).conversation_set
+
+    sample = WantedConversations(count=50).sample(target).values_list("external_id", flat=True)
+
+    assert 15 < sum(name.startswith("1") for name in sample) < 35
+
+
 def test_each_import_has_a_run_of_its_own_in_one_group() -> None:
     suite, target = suite_with(dict(PRICE)), make_set()
     imported(rows_of(2), target)
