@@ -20,6 +20,7 @@ from openpyxl import load_workbook
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, sync_playwright
 
 from tests.browser import CHROMIUM_ARGUMENTS, chromium
+from tests.journeys import real_conversations as real
 from tests.journeys import without_code as guide
 from tests.journeys.picking import open_more, search_kind
 
@@ -33,12 +34,16 @@ PICTURES = (
     "check-grade",
     "check-picker",
     "comparison",
+    "conversations-import",
+    "conversations-read",
     "entities",
     "pasted-data",
     "import",
     "grade-again",
+    "group-check",
     "invitation",
     "judge-passport",
+    "note-groups",
     "review",
     "review-phone",
     "reviewed",
@@ -133,6 +138,7 @@ def photograph(page: Page, camera: Camera, folder: Path, manage: Manage) -> None
     camera.take("invitation", _invitation(page), height=360)
     _spreadsheet(page, camera, folder)
     _reviews(page, camera, manage)
+    _real_conversations(page, camera, folder, manage)
 
 
 def _data(page: Page, camera: Camera) -> None:
@@ -260,6 +266,30 @@ def _reviews(page: Page, camera: Camera, manage: Manage) -> None:
     page.get_by_role("button", name="Save").first.click()
     page.get_by_text("with people's decisions").first.wait_for()
     camera.take("reviewed", page, height=1000)
+
+
+def _real_conversations(page: Page, camera: Camera, folder: Path, manage: Manage) -> None:
+    """Import the export of a help desk, read some of it, and make a check of a group."""
+    files = [folder / name for name in real.FILES]
+    for file in files:
+        file.write_text(real.FILES[file.name])
+    manage("import_evals", *map(str, files))
+    real.choose_export(page, real.write_export(folder))
+    camera.take("conversations-import", page, height=1300)
+    real.import_export(page)
+    real.begin_to_read(page, 40)
+    while " 9 euros" not in page.locator(".review-chat").inner_text():
+        real.answer(page)
+    page.get_by_label("What went wrong").fill(real.WRONG_PRICE)
+    camera.take("conversations-read", page, height=700)
+    page.reload()
+    real.read_all(page)
+    real.group_notes(page)
+    page.evaluate("scrollTo(0, 0)")
+    camera.take("note-groups", page, height=800)
+    real.try_check(page)
+    page.get_by_role("heading", name="The judge agrees").wait_for(timeout=guide.PATIENCE_MS)
+    camera.take("group-check", page, height=900)
 
 
 @contextmanager

@@ -62,6 +62,6 @@ def test_an_export_of_1000_rows_is_graded_read_and_becomes_a_check(
     ).to_be_visible()
     assert not Assertion.objects.filter(type="llm_judge").exists()
     guide.save_check(page)
-    assert Assertion.objects.get(type="llm_judge").suite.name == guide.SUITE
+    assert Assertion.objects.get(type="llm_judge", suite__name=guide.SUITE)
     page.get_by_role("link", name="Calibration").click()
     expect(page.get_by_text("Only 10 answers checked")).to_be_visible()
