@@ -78,12 +78,13 @@ lint: .venv/.tests
 dist: .venv/.tests sbom
 	$(PY) -m hatchling build
 
-# What a release installs: an SBOM (CycloneDX), and the licence of each package.
+# What a release installs, and its container: an SBOM (CycloneDX), and the licence of each package.
 sbom: .venv/.runtime
 	rm -rf var/sbom
 	$(PY) -m venv --without-pip var/sbom/runtime
 	$(PY) -m venv --without-pip var/sbom/tools
 	PIP_PYTHON=var/sbom/runtime $(INSTALL) -r requirements.lock
+	PIP_PYTHON=var/sbom/runtime $(INSTALL) -r redis.lock
 	PIP_PYTHON=var/sbom/tools $(INSTALL) -r .ci/sbom.lock
 	mkdir -p dist
 	var/sbom/tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \

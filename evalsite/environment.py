@@ -6,6 +6,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -323,6 +324,11 @@ def redis_address(name: str) -> str:
             f"{name} is not a valid Redis address; expected one that begins with {known}."
         )
     _parts(name, address)
+    if find_spec("redis") is None:
+        raise ImproperlyConfigured(
+            f"{name} is set, but the package redis is not installed. Install it:"
+            " python -m pip install --require-hashes -r redis.lock; or Evalwell with the extra redis."
+        )
     return address
 
 

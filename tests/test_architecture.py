@@ -49,6 +49,7 @@ TOP_LEVEL = {
     "action.yml",
     "manage.py",
     "pyproject.toml",
+    "redis.lock",
     "requirements.lock",
 }
 MAX_FILES = 20  # of one folder, beside its rooms
@@ -181,7 +182,9 @@ def test_unfold_is_pinned_to_the_release_that_our_templates_were_written_for() -
     assert pinned in project["dependencies"]
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "tests/requirements.lock", ".ci/sbom.lock"])
+@pytest.mark.parametrize(
+    "lock", ["redis.lock", "requirements.lock", "tests/requirements.lock", ".ci/sbom.lock"]
+)
 def test_a_lock_file_names_no_place_to_download_from(lock: str) -> None:
     lines = (ROOT / lock).read_text().splitlines()
 
@@ -194,9 +197,20 @@ def test_what_answers_requests_is_installed_from_the_lock() -> None:
     assert "\nmcp==" in (ROOT / "requirements.lock").read_text()
 
 
-def test_the_tests_run_with_the_versions_of_the_product() -> None:
-    def versions(lock: str) -> set[str]:
-        lines = (ROOT / lock).read_text().splitlines()
-        return {line.split()[0] for line in lines if "==" in line and not line.startswith("#")}
+def versions(lock: str) -> set[str]:
+    lines = (ROOT / lock).read_text().splitlines()
+    return {line.split()[0] for line in lines if "==" in line and not line.startswith("#")}
 
-    assert versions("requirements.lock") <= versions("tests/requirements.lock")
+
+def test_the_tests_run_with_the_versions_of_the_product() -> None:
+    product = versions("requirements.lock") | versions("redis.lock")
+
+    assert product <= versions("tests/requirements.lock")
+
+
+def test_redis_is_pinned_by_the_range_of_its_extra_and_only_there() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (wanted,) = project["optional-dependencies"]["redis"]
+
+    assert f"echo '{wanted}' |" in (ROOT / "redis.lock").read_text()
+    assert not versions("redis.lock") & versions("requirements.lock")

@@ -161,6 +161,7 @@ def test_the_sbom_is_of_the_runtime_alone() -> None:
 
     assert installed == [
         ("var/sbom/runtime", "requirements.lock"),
+        ("var/sbom/runtime", "redis.lock"),
         ("var/sbom/tools", ".ci/sbom.lock"),
     ]
     assert re.search(

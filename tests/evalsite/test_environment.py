@@ -1,4 +1,5 @@
 import stat
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -217,6 +218,18 @@ def test_what_is_no_address_of_redis_is_refused(
     monkeypatch.setenv("REDIS", address)
 
     with pytest.raises(ImproperlyConfigured, match=r"^REDIS is .* redis://") as caught:
+        environment.redis_address("REDIS")
+
+    assert "secret" not in str(caught.value)
+
+
+def test_an_address_of_redis_without_its_package_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "redis", None)  # as where it is not installed
+    monkeypatch.setenv("REDIS", "rediss://:secret@host")
+
+    with pytest.raises(ImproperlyConfigured, match=r"^REDIS .* -r redis\.lock") as caught:
         environment.redis_address("REDIS")
 
     assert "secret" not in str(caught.value)
