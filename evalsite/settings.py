@@ -288,6 +288,7 @@ EVALS_COMMANDS = environment.names("EVALS_COMMANDS")
 EVALS_PRIVATE_HOSTS = environment.names("EVALS_PRIVATE_HOSTS")
 EVALS_HEADER_VARIABLES = environment.names("EVALS_HEADER_VARIABLES", ["AGENT_*"])
 EVALS_KEY_VARIABLES = environment.names("EVALS_KEY_VARIABLES", [*USUAL_KEYS, "PROVIDER_*"])
+IMPORT_FOLDERS = environment.names("EVALWELL_IMPORT_FOLDERS")  # real conversations, every day
 EVALS_MCP_SERVERS = environment.mcp_servers("EVALS_MCP_SERVERS", relative_to=PROJECT)
 
 # E-mail, to people who ask for it

@@ -23,6 +23,7 @@ from evals_app.models import (
     Case,
     ConversationGrading,
     ConversationSet,
+    DailyImport,
     DeveloperLink,
     EvaluationSteps,
     Execution,
@@ -125,6 +126,8 @@ def samples_for(settings: Any) -> Samples:
         "conversationset": ConversationSet.objects.create(slug="desk", name="Help desk"),
     }
     rows |= _reading(run, execution, root)
+    url = "https://exports.example.org/desk.csv"
+    DailyImport.objects.create(conversation_set=rows["conversationset"], url=url, owner=root)
     parts = {name: row.pk for name, row in rows.items()}
     parts |= {
         "run": run.pk,

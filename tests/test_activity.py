@@ -70,6 +70,8 @@ BODIES: dict[str, Any] = {
     "POST api/runs/<int:pk>/baseline/": {"is_baseline": False},
     "POST api/conversation-sets/": {"name": "New"},
     "POST api/conversation-sets/<slug:slug>/imports/": "Customer: Why?\nAgent: So.",
+    "PUT api/conversation-sets/<slug:slug>/daily-import/": {"url": "https://example.org/desk.csv"},
+    "PATCH api/conversation-sets/<slug:slug>/daily-import/": {"count": 3},
     "POST api/schedules/": _SCHEDULE,
     "PUT api/schedules/<int:pk>/": _SCHEDULE,
     "POST api/webhooks/": _HOOK,

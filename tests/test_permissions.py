@@ -281,6 +281,9 @@ PAGES: dict[str, Need] = {
     f"{_SET}<int:pk>/grade/": f"{RUNNING} view_conversationset",
     f"{_SET}<int:pk>/grade/price/": {"GET": NOBODY, "POST": f"{RUNNING} view_conversationset"},
     f"{_SET}<int:pk>/remove/": "delete_conversationset",
+    f"{_SET}<int:pk>/daily/": "add_conversationset",
+    f"{_SET}<int:pk>/daily/do/": {"GET": NOBODY, "POST": "add_conversationset"},
+    f"{_SET}<int:pk>/daily/remove/": "add_conversationset",
     f"{_SET}<int:pk>/read/": f"{_READS} view_conversationset",
     f"{_RUN}read/": f"{_READS} view_run",
     f"{_READING}": {"GET": _READS, "POST": NOBODY},
@@ -356,7 +359,7 @@ PAGES: dict[str, Need] = {
         change={"GET": _SEES_SCHEDULES, "POST": f"change_schedule {RUNNING}"},
     ),
     "admin/evals_app/schedule/next-times/": {
-        "GET": f"{_SEES_SCHEDULES}|add_schedule",
+        "GET": f"{_SEES_SCHEDULES}|add_schedule|add_conversationset",
         "POST": NOBODY,
     },
     **pages("evals_app", "webhook"),
@@ -470,6 +473,12 @@ REST: dict[str, dict[str, Scoped]] = {
     f"{_SETS}<slug:slug>/gradings/<int:pk>/": {
         "GET": ("read", "view_conversationset"),
         "DELETE": ("run", f"{RUNNING} view_conversationset"),
+    },
+    f"{_SETS}<slug:slug>/daily-import/": {
+        "GET": ("read", "view_conversationset"),
+        "PUT": ("author", "add_conversationset"),
+        "PATCH": ("author", "add_conversationset"),
+        "DELETE": ("author", "add_conversationset"),
     },
     f"{_SETS}<slug:slug>/conversations/": {"GET": ("read", "view_conversationset view_execution")},
     f"{_SETS}<slug:slug>/grade/": {"POST": ("run", f"{RUNNING} view_conversationset")},

@@ -52,6 +52,7 @@ class WebhookAnswer(Answer):
     on_end: bool
     on_failure: bool
     on_worse: bool
+    on_growth: bool
     suites: list[str] = Field(description="Slugs; empty: all suites.")
     is_enabled: bool
     created_at: datetime
@@ -70,7 +71,7 @@ class DeliveryAnswer(Answer):
     id: int
     message_id: str = Field(description="The header webhook-id of every attempt.")
     run: int | None = Field(description="null: a test.")
-    event: Literal["run.ended", "run.failed", "run.worse", "test"] | None = Field(
+    event: Literal["run.ended", "run.failed", "run.worse", "group.grew", "test"] | None = Field(
         description="The `type` of the message; null until it is written."
     )
     state: Literal["waiting", "delivered", "failed", "dropped"]
@@ -104,13 +105,16 @@ class WriteWebhook(Spec):
     on_worse: bool = Field(
         default=True, description="A case is worse than in the released version."
     )
+    on_growth: bool = Field(
+        default=True, description="A group of real conversations grew beyond chance."
+    )
     suites: list[Slug] = Field(default_factory=list, max_length=100, description="Empty: all.")
     is_enabled: bool = True
 
     @model_validator(mode="after")
     def _wants_something(self) -> "WriteWebhook":
-        if not (self.on_end or self.on_failure or self.on_worse):
-            raise ValueError("One of on_end, on_failure and on_worse must be true.")
+        if not (self.on_end or self.on_failure or self.on_worse or self.on_growth):
+            raise ValueError("One of on_end, on_failure, on_worse and on_growth must be true.")
         return self
 
 
@@ -258,7 +262,7 @@ def _write(hook: Webhook, data: object, user: User) -> Webhook:
         errors.append(error_at("url", "Enter the address that messages go to."))
     if errors:
         raise RefusedError(errors[0]["message"], errors=errors)
-    for name in ("name", "format", "on_end", "on_failure", "on_worse", "is_enabled"):
+    for name in ("name", "format", "on_end", "on_failure", "on_worse", "on_growth", "is_enabled"):
         setattr(hook, name, getattr(body, name))
     hook.url = body.url or hook.url
     with transaction.atomic():  # without its suites it would hear of all

@@ -7,7 +7,13 @@ from evals_app.models.authored.evaluation_steps import EvaluationSteps
 from evals_app.models.authored.providers import ModelPrice, Provider, ProviderState
 from evals_app.models.authored.suites import Assertion, Case, Suite, Turn
 from evals_app.models.judging.judges import JudgeTally
-from evals_app.models.judging.readings import NoteGroup, Reading, ReadingItem, ReadingNote
+from evals_app.models.judging.readings import (
+    GroupRise,
+    NoteGroup,
+    Reading,
+    ReadingItem,
+    ReadingNote,
+)
 from evals_app.models.judging.reviews import Review, ReviewedVerdict, ReviewItem, ReviewTask
 from evals_app.models.notices import Delivery, MailWish, Webhook
 from evals_app.models.people.activity import Activity
@@ -25,6 +31,7 @@ from evals_app.models.run_records.conversation_sets import (
     ConversationSet,
     ImportedConversation,
 )
+from evals_app.models.run_records.daily_imports import DailyImport, DueImport
 from evals_app.models.run_records.executions import (
     CaseResult,
     Execution,

@@ -1,4 +1,4 @@
-"""Send messages about runs that have ended: noted with the end, delivered until they arrive.
+"""Send messages about runs that have ended and groups that grew: noted with the end, delivered until they arrive.
 
 A message is written in the transaction that ends its run, so none is lost. A sender moves its time
 first, so no two processes send it at once. If a process dies while sending, another one may repeat
@@ -30,13 +30,26 @@ from evals_app.engine.basics.signature import signed_headers
 from evals_app.engine.network.addresses import is_named, read_url
 from evals_app.engine.network.web import Web, WebAnswer
 from evals_app.engine.record.usage import total_cost
+from evals_app.engine.statistics.agreement import Proportion
 from evals_app.engine.statistics.comparison import match_cases
-from evals_app.models import CaseResult, Delivery, MailWish, Run, Webhook
+from evals_app.models import (
+    CaseResult,
+    DailyImport,
+    Delivery,
+    GroupRise,
+    MailWish,
+    Run,
+    Webhook,
+)
 from evals_app.reports.renderers.notices import (
     MAX_NAMES,
     Event,
+    GrowthNotice,
     Names,
     Notice,
+    growth_json,
+    growth_mail,
+    growth_slack,
     mail_subject,
     mail_text,
     notice_json,
@@ -106,9 +119,60 @@ def note_end(run: Run, *, verdict: str) -> None:
 
 def drop_waiting(run: Run) -> None:
     """Drop the messages about an end of a run that have not arrived: it is resumed."""
-    run.deliveries.filter(state=Delivery.State.WAITING).update(
-        state=Delivery.State.DROPPED, next_at=None
+    about_end = run.deliveries.filter(state=Delivery.State.WAITING).exclude(event=GREW)
+    about_end.update(state=Delivery.State.DROPPED, next_at=None)
+
+
+GREW = "grew"
+
+
+def note_growth(rise: GroupRise, daily: DailyImport) -> None:
+    """Write a message about a group that grew for each who wants one; inside the transaction."""
+    notice = growth_notice(rise, daily)
+    about_suite = Q(suites=None) | Q(suites=daily.suite_id)
+    hooks = Webhook.objects.filter(about_suite, is_enabled=True, on_growth=True).distinct()
+    people: Iterable[int] = ()
+    if settings.HAS_MAIL_SERVER:
+        own = Q(suite=None, person=daily.owner_id)
+        wishes = MailWish.objects.filter(own | Q(suite__isnull=False, suite=daily.suite_id))
+        people = (
+            wishes.filter(on_growth=True).order_by().values_list("person", flat=True).distinct()
+        )
+    how: dict[str, Any] = {"run": rise.run, "event": GREW, "next_at": timezone.now()}
+    subject, text = mail_subject(notice), growth_mail(notice)
+    Delivery.objects.bulk_create(
+        [
+            *(Delivery(webhook=hook, body=_growth_body(hook, notice), **how) for hook in hooks),
+            *(Delivery(person_id=pk, body=text, subject=subject, **how) for pk in people),
+        ]
     )
+
+
+def growth_notice(rise: GroupRise, daily: DailyImport) -> GrowthNotice:
+    """Return the content of a message about a group that grew."""
+    target, example = daily.conversation_set, rise.example
+    page = site_url("admin:evals_app_conversationset_change", target.pk)
+    return GrowthNotice(
+        group=rise.group.name,
+        conversation_set=target.slug,
+        set_name=target.name,
+        suite=daily.suite.slug if daily.suite else "",
+        suite_name=daily.suite.name if daily.suite else "",
+        run=rise.run_id,
+        now=Proportion(rise.failed, rise.total),
+        before=Proportion(rise.failed_before, rise.total_before),
+        topics=rise.topics,
+        began_at=rise.began_at,
+        url=f"{page}#every-day",
+        example=example.case if example else "",
+        example_url=site_url("admin:evals_app_execution_change", example.pk) if example else "",
+    )
+
+
+def _growth_body(hook: Webhook, notice: GrowthNotice) -> str:
+    is_slack = hook.format == Webhook.Format.SLACK
+    body = growth_slack(notice) if is_slack else growth_json(notice, at=timezone.now())
+    return json.dumps(body, ensure_ascii=False)
 
 
 def _people(run: Run, wanted: Q) -> Iterable[int]:

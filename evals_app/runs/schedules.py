@@ -9,16 +9,18 @@ import logging
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import TypeVar
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import Subquery
+from django.db.models import QuerySet, Subquery
 from django.utils import timezone
 from pydantic import ValidationError
 
 from evals_app.engine.specs.base_spec import read_model
 from evals_app.models import Activity, DueRun, Run, Schedule, Suite
 from evals_app.models.people.activity import acts_from
+from evals_app.models.run_records.schedules import Repeating
 from evals_app.runs.ground.patience import AWAY
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.starting.freeze import CannotStartError
@@ -26,6 +28,8 @@ from evals_app.runs.starting.start_run import start_run
 from fixtures_app.ground.spec_errors import messages_of
 
 log = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=Repeating)
 
 KEEP = timedelta(days=90)  # of results of due times
 
@@ -42,15 +46,29 @@ def save_schedule(schedule: Schedule, *, suites: Sequence[Suite], by: User) -> N
         schedule.suites.set(suites)
 
 
-def next_time(schedule: Schedule, *, after: datetime) -> datetime | None:
-    """Return when a schedule is due next; None if it is disabled, or never due again."""
-    if not schedule.is_enabled:
+def next_time(repeating: Repeating, *, after: datetime) -> datetime | None:
+    """Return when something is due next; None if it is disabled, or never due again."""
+    if not repeating.is_enabled:
         return None
     try:
-        return schedule.rhythm.next(after=after)
+        return repeating.rhythm.next(after=after)
     except ValidationError:
-        log.exception("The time of schedule %d is not valid.", schedule.pk)
+        log.exception("The time of %s %d is not valid.", type(repeating).__name__, repeating.pk)
         return None
+
+
+def take_due(rows: "QuerySet[R]", pk: int, *, now: datetime) -> tuple[R, datetime] | None:
+    """Lock what is due in the caller's transaction, and move its time; return it, and when it was due.
+
+    None: another process has it.
+    """
+    still_due = rows.filter(pk=pk, next_at__lte=now)
+    row = still_due.select_for_update(skip_locked=True).first()
+    if row is None or row.next_at is None:
+        return None
+    # Not from the time before: missed times are not caught up on.
+    still_due.update(next_at=next_time(row, after=now))
+    return row, row.next_at
 
 
 def start_due_runs(now: datetime | None = None) -> None:
@@ -75,11 +93,10 @@ def start_due_runs(now: datetime | None = None) -> None:
 def note_due(pk: int, *, now: datetime) -> None:
     """Store what a schedule is to start and when it is due next, unless another process does."""
     with transaction.atomic():
-        still_due = Schedule.objects.filter(pk=pk, next_at__lte=now)
-        schedule = still_due.select_for_update(skip_locked=True).first()
-        if schedule is None or schedule.next_at is None:
+        taken = take_due(Schedule.objects.all(), pk, now=now)
+        if taken is None:
             return
-        due_at = schedule.next_at
+        schedule, due_at = taken
         DueRun.objects.bulk_create(
             [
                 DueRun(schedule=schedule, suite=suite, due_at=due_at)
@@ -87,8 +104,6 @@ def note_due(pk: int, *, now: datetime) -> None:
             ],
             ignore_conflicts=True,
         )
-        # Not from `due_at`: missed times are not caught up on.
-        still_due.update(next_at=next_time(schedule, after=now))
 
 
 def start_due_run(due: DueRun) -> None:
@@ -122,13 +137,15 @@ def start_due_run(due: DueRun) -> None:
         due.settle(DueRun.State.STARTED, run=run)
 
 
-def owner_problem(schedule: Schedule) -> str:
-    """Return why a schedule may not start runs; empty if it may. The start checks ceilings."""
-    again = "To fix this, someone who may start runs must save it; it then runs as them."
-    if schedule.owner is None:
+def owner_problem(
+    repeating: Repeating, rights: Sequence[str] = RUNNING, what: str = "start runs"
+) -> str:
+    """Return why something may not run as its owner; empty if it may. The start checks ceilings."""
+    again = f"To fix this, someone who may {what} must save it; it then runs as them."
+    if repeating.owner is None:
         return f"The person who saved it last was deleted. {again}"
-    if not schedule.owner.has_perms(RUNNING):
-        return f"{schedule.owner}, who saved it last, may no longer start runs. {again}"
+    if not repeating.owner.has_perms(rights):
+        return f"{repeating.owner}, who saved it last, may no longer {what}. {again}"
     return ""
 
 
@@ -145,12 +162,12 @@ def problems_of(schedule: Schedule) -> Iterator[str]:
         yield "Its suites are archived. Restore them, or choose others."
 
 
-def next_times(schedule: Schedule, *, count: int = 5) -> list[datetime]:
-    """Return when a schedule is due next; None while it is disabled."""
-    if schedule.next_at is None:
+def next_times(repeating: Repeating, *, count: int = 5) -> list[datetime]:
+    """Return when something is due next; None while it is disabled."""
+    if repeating.next_at is None:
         return []
-    later = schedule.rhythm.moments(after=schedule.next_at)
-    return [schedule.next_at, *islice(later, count - 1)]
+    later = repeating.rhythm.moments(after=repeating.next_at)
+    return [repeating.next_at, *islice(later, count - 1)]
 
 
 def last_due_runs(schedule: Schedule) -> list[DueRun]:

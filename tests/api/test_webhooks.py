@@ -57,7 +57,11 @@ def test_a_webhook_is_created_listed_changed_and_deleted(client: APIClient) -> N
         ({"name": "x", "url": "http://10.0.0.1/"}, "url"),
         ({"name": "x", "url": SECRET, "suites": ["gone"]}, "suites[0]"),
         ({"name": "x", "url": SECRET, "format": "xml"}, "format"),
-        ({"name": "x", "url": SECRET, "on_failure": False, "on_worse": False}, ""),
+        (
+            {"name": "x", "url": SECRET}
+            | dict.fromkeys(("on_failure", "on_worse", "on_growth"), False),
+            "",
+        ),
     ],
 )
 def test_bad_input_is_refused_at_its_place(

@@ -18,6 +18,7 @@ from evals_app.models import (
     Case,
     ConversationGrading,
     ConversationSet,
+    DailyImport,
     Delivery,
     Execution,
     Run,
@@ -84,6 +85,7 @@ def known(client: Any) -> dict[str, Any]:
     Assertion.objects.create(
         suite=Suite.objects.get(slug="greetings"), type="contains", options={"value": "x"}
     )
+    DailyImport.objects.create(conversation_set=real.conversation_set, url="https://x.example.org/")
     schedule = post("/api/schedules/", {"suites": ["greetings"]}).json()["id"]
     Suite.objects.filter(agent__slug="shop").update(tags=["returns"])
     return {
@@ -149,6 +151,8 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         "POST /api/conversation-sets/": {"name": "Chat"},
         "POST /api/conversation-sets/{slug}/grade/": grading,
         "POST /api/conversation-sets/{slug}/grade/forecast/": grading,
+        "PUT /api/conversation-sets/{slug}/daily-import/": {"url": "https://x.example.org/a.csv"},
+        "PATCH /api/conversation-sets/{slug}/daily-import/": {"count": 3},
         "PATCH /api/agents/{slug}/": {"description": "Changed."},
         "PUT /api/agents/{slug}/": written("/api/agents/shop/"),
         "PATCH /api/fixtures/{slug}/": {"description": "Changed."},

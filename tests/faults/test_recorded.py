@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,17 +18,20 @@ from evals_app.models import (
     ConversationGrading,
     ConversationImport,
     ConversationSet,
+    DueImport,
     Execution,
     GradeResult,
     ImportedConversation,
     Run,
     Transcript,
 )
+from evals_app.runs.recorded.daily_imports import note_due_imports
 from evals_app.runs.recorded.grade_conversations import WantedConversations, start_grading
 from evals_app.runs.recorded.waiting_gradings import ask_for_grading
 from evals_app.runs.recorded.waiting_imports import keep_upload
 from tests.faults.crew import ROOT, crew, eventually, is_over, send
 from tests.runs.recorded.conversations import content_of, imported, row_of, rows_of
+from tests.runs.recorded.daily import every_day, owner, put
 from tests.runs.suites import make_suite
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both]
@@ -172,3 +176,44 @@ def test_workers_killed_while_they_start_grading(
     assert sources == Counter(own.values_list("pk", flat=True))
     row.refresh_from_db()
     assert (row.done, row.failure, row.finished_at is None) == (2 * COUNT, "", False)
+
+
+def test_workers_killed_between_a_daily_import_and_its_grading(
+    child_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exports = tmp_path / "exports"
+    exports.mkdir()
+    monkeypatch.setattr(settings, "DATA_DIR", tmp_path)
+    monkeypatch.setattr(settings, "IMPORT_FOLDERS", [str(exports)])
+    environment = child_environment | {
+        "EVALWELL_DATA_DIR": str(tmp_path),
+        "EVALWELL_IMPORT_FOLDERS": str(exports),
+    }
+    suite = make_suite()
+    Assertion.objects.create(suite=suite, type="contains", options={"value": "Answer"})
+    target = ConversationSet.objects.create(slug="help-desk", name="Help desk")
+    every_day(target, exports, suite)
+    put(exports, "week.jsonl", rows_of(COUNT, date="2026-11-16"))
+    note_due_imports()
+
+    def die_once(condition: Callable[[], bool], what: str) -> None:
+        with crew(environment, tmp_path) as hurt:
+            eventually(condition, what)
+            send(signal.SIGKILL, *hurt.tree)
+            hurt.wait()
+        # As if the time for a sign of life had passed.
+        ConversationImport.objects.update(claimed_until=None)
+        DueImport.objects.update(claimed_until=None)
+        ConversationGrading.objects.update(claimed_until=None)
+
+    die_once(ConversationImport.objects.exists, "the copy of the file")
+    die_once(lambda: written() > 0, "some conversations")
+    die_once(lambda: ConversationSet.objects.get().count > 0, "the end of the import")
+    die_once(Run.objects.exists, "the start of the run")
+    with crew(environment, tmp_path):
+        eventually(lambda: DueImport.objects.get().state == "ended", "the end")
+    check_conversations(COUNT)
+    assert DueImport.objects.get().topics == {"": [0, COUNT]}
+    [run] = Run.objects.all()
+    assert (run.total, run.passed, run.created_by) == (COUNT, COUNT, owner())
+    assert (exports / "week.jsonl").exists()

@@ -15,11 +15,11 @@ from evals_app.admin.kit.pages import form_data, person, viewers_of
 from evals_app.library.changes.edits import note_deletion, note_edit
 from evals_app.models import MailWish, Suite
 
-WISHES = ("on_end", "on_failure", "on_worse")
+WISHES = ("on_end", "on_failure", "on_worse", "on_growth")
 
 
 class MailWishForm(forms.ModelForm):
-    """The three occasions."""
+    """The occasions."""
 
     class Meta:
         model = MailWish
@@ -31,7 +31,7 @@ def mail_wish_page(request: HttpRequest, suite: Suite | None) -> HttpResponse:
     """Ask on which occasions a person wants an e-mail; none removes the row."""
     reader = person(request)
     wish = MailWish.objects.filter(person=reader, suite=suite).first()
-    nothing = MailWish(person=reader, suite=suite, on_failure=False, on_worse=False)
+    nothing = MailWish(person=reader, suite=suite, **dict.fromkeys(WISHES, False))
     form = MailWishForm(form_data(request), instance=wish or nothing)
     if form.is_valid():
         _write(form, wish)

@@ -14,9 +14,9 @@ from django.views.decorators.http import require_GET, require_POST
 from evals_app.admin.kit.pages import person
 from evals_app.admin.kit.undo import offer_undo
 from evals_app.admin.readings.read_page import find_reading, reading_context
-from evals_app.engine.statistics.agreement import Proportion
 from evals_app.models import NoteGroup, Reading
-from evals_app.reports.words.figures import count_text, whole_percent
+from evals_app.reports.words.figures import count_text
+from evals_app.reports.words.shares import rate_text
 from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.recorded.group_counts import GroupCount, count_groups
 from evals_app.runs.recorded.judge_proposals import proposed_groups, usual_judge
@@ -96,21 +96,13 @@ def _show(count: GroupCount) -> ShownGroup:
     low, high = count.rate.interval or (0.0, 0.0)
     return ShownGroup(
         count,
-        in_words(count.rate),
+        rate_text(count.rate),
         round(low * 100),
         round((high - low) * 100),
         count.notes[:_EXAMPLES],
         count.notes[_EXAMPLES:],
-        [(part.name, in_words(part.rate)) for part in (*count.by_topic, *count.by_week)],
+        [(part.name, rate_text(part.rate)) for part in (*count.by_topic, *count.by_week)],
     )
-
-
-def in_words(rate: Proportion) -> str:
-    """Return a share with its n and what is likely: "9 of 50: 18 %, likely 10 to 31 %"."""
-    if rate.share is None or rate.interval is None:
-        return "of none"
-    low, high = map(whole_percent, rate.interval)
-    return f"{rate.count:,} of {rate.total:,}: {whole_percent(rate.share)}, likely {low} to {high}"
 
 
 @require_POST

@@ -1,6 +1,10 @@
 """Addresses of what people do with sets of real conversations."""
 
 from evals_app.admin.kit.pages import page_path
+from evals_app.admin.real_conversations.daily_section import (
+    ask_to_remove_daily_import,
+    change_daily_import,
+)
 from evals_app.admin.real_conversations.grading import ask_to_cancel, grade, price
 from evals_app.admin.real_conversations.import_page import import_file, look
 from evals_app.admin.real_conversations.set_cases import make_cases_of_set
@@ -16,5 +20,9 @@ urlpatterns = [
     page_path(f"{_SET}/<int:pk>/grade/price/", price, name=f"{_SET}_price"),
     page_path(f"{_SET}/gradings/<int:pk>/cancel/", ask_to_cancel, name=f"{_SET}_cancel"),
     page_path(f"{_SET}/imports/<int:pk>/discard/", ask_to_discard, name=f"{_SET}_discard"),
+    page_path(f"{_SET}/<int:pk>/daily/do/", change_daily_import, name=f"{_SET}_daily_do"),
+    page_path(
+        f"{_SET}/<int:pk>/daily/remove/", ask_to_remove_daily_import, name=f"{_SET}_daily_remove"
+    ),
     page_path(f"{_SET}/<int:pk>/remove/", ask_to_remove, name=f"{_SET}_remove"),
 ]

@@ -30,6 +30,7 @@ from evals_app.engine.specs.rhythm import Rhythm
 from evals_app.models import DueRun, Schedule, Suite
 from evals_app.models.people.profiles import zone_of
 from evals_app.models.run_records.schedules import RHYTHM
+from evals_app.runs.recorded.daily_imports import IMPORTING
 from evals_app.runs.schedules import (
     last_due_runs,
     model_problem,
@@ -46,6 +47,18 @@ if TYPE_CHECKING:
 
 _ADDING = "evals_app.add_schedule"
 _ABOUT = {name: field.description for name, field in Rhythm.model_fields.items()}
+
+
+def check_rhythm(form: forms.BaseForm) -> None:
+    """Note what is wrong with the time that a form has, input by input."""
+    if form.errors.keys() & RHYTHM:
+        return
+    written = {name: form.cleaned_data.get(name, "") for name in RHYTHM}
+    try:
+        Rhythm.model_validate(written)
+    except ValidationError as error:
+        for loc, message in explain_errors(error, model=Rhythm, data=written):
+            form.add_error(str(loc[0]), message)
 
 
 class ScheduleForm(VersionedForm):
@@ -118,13 +131,7 @@ class ScheduleForm(VersionedForm):
 
     def clean(self) -> dict[str, object]:
         cleaned = super().clean()
-        if not self.errors.keys() & RHYTHM:
-            written = {name: cleaned.get(name, "") for name in RHYTHM}
-            try:
-                Rhythm.model_validate(written)
-            except ValidationError as error:
-                for loc, message in explain_errors(error, model=Rhythm, data=written):
-                    self.add_error(str(loc[0]), message)
+        check_rhythm(self)
         return cleaned
 
 
@@ -238,7 +245,8 @@ class ScheduleAdmin(NotesEachDeletion, Editor):
 @require_GET
 def show_next_times(request: HttpRequest) -> HttpResponse:
     """Show when a schedule that is being edited would be due."""
-    if not (may_view(request, Schedule) or request.user.has_perm(_ADDING)):
+    user = request.user
+    if not (may_view(request, Schedule) or user.has_perm(_ADDING) or user.has_perm(IMPORTING)):
         raise PermissionDenied
     written = {name: request.GET.get(name, "").strip() for name in RHYTHM}
     context: dict[str, object] = {}

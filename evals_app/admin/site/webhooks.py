@@ -28,7 +28,7 @@ from fixtures_app.editing.markup import TemplateContext
 from fixtures_app.editing.times import moment
 
 SHOWN = 50  # deliveries on the page
-WISHES = ("on_end", "on_failure", "on_worse")
+WISHES = ("on_end", "on_failure", "on_worse", "on_growth")
 _SIGNS = {
     Delivery.State.WAITING: "queued",
     Delivery.State.DELIVERED: "passed",
@@ -91,7 +91,7 @@ class WebhookForm(forms.ModelForm):
     def clean(self) -> dict[str, object]:
         cleaned: dict[str, object] = super().clean() or self.cleaned_data
         if not any(cleaned.get(wish) for wish in WISHES):
-            self.add_error(WISHES[0], "Choose at least one of these three.")
+            self.add_error(WISHES[0], "Choose at least one of these.")
         return cleaned
 
 
@@ -106,7 +106,8 @@ class WebhookAdmin(NotesEachDeletion):
     ordering = ["name", "pk"]
     when_empty = (
         "A webhook sends a message to a program or a chat when a run ends, does not pass, or has a"
-        " case that is worse than in the released version."
+        " case that is worse than in the released version, and when something goes wrong more often"
+        " in real conversations."
     )
     fieldsets = [
         (None, {"fields": ["name", "url", "format"]}),
@@ -131,9 +132,14 @@ class WebhookAdmin(NotesEachDeletion):
     def show_format(self, hook: Webhook) -> str:
         return hook.format.upper() if hook.format == Webhook.Format.JSON else "Chat"
 
-    @display(description="When a run")
+    @display(description="When a")
     def hears_of(self, hook: Webhook) -> str:
-        words = {"on_end": "ends", "on_failure": "does not pass", "on_worse": "is worse"}
+        words = {
+            "on_end": "run ends",
+            "on_failure": "run does not pass",
+            "on_worse": "case is worse",
+            "on_growth": "group grows",
+        }
         return ", ".join(word for wish, word in words.items() if getattr(hook, wish))
 
     @display(description="Last message")

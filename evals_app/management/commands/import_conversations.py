@@ -1,6 +1,7 @@
 """Import conversations that happened outside, and grade them."""
 
 from argparse import ArgumentParser
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,11 @@ class Command(BaseCommand):
             help="With --grade: at most N of them.",
         )
         parser.add_argument(
+            "--only-new",
+            action="store_true",
+            help="With --grade: only conversations that these files brought, not all of the set.",
+        )
+        parser.add_argument(
             "--max-cost-usd",
             type=usd,
             metavar="USD",
@@ -82,6 +88,7 @@ class Command(BaseCommand):
         suite = _suite(options["grade"]) if options["grade"] else None
         contents = [(Path(name).name, _content(name)) for name in options["files"]]
         target = find_or_make_set(options["set"])
+        brought: list[int] = []
         for name, content in contents:
             masker = None if options["no_masking"] else Masker()
             file = read_conversations(name, content, columns=columns)
@@ -89,14 +96,27 @@ class Command(BaseCommand):
                 row = import_conversations(target, file, masker=masker, columns=columns)
             except CannotImportConversationsError as error:
                 raise usage_error(str(error)) from error
+            brought += [row.run_id] if row.added else []
             self.stdout.write(f"{name}, into {target.name}:")
             for sentence in import_in_words(model_to_dict(row)):
                 self.stdout.write(f"  {sentence}")
-        if suite is not None:
-            self._grade(target, suite, options)
-
-    def _grade(self, target: ConversationSet, suite: Suite, options: dict[str, Any]) -> None:
+        if suite is None:
+            return
         wanted = WantedConversations(count=options["sample"])
+        if options["only_new"] and not brought:
+            self.stdout.write("Nothing is graded: there is nothing new.")
+            return
+        if options["only_new"]:
+            wanted = replace(wanted, imports=tuple(brought))
+        self._grade(target, suite, wanted, options)
+
+    def _grade(
+        self,
+        target: ConversationSet,
+        suite: Suite,
+        wanted: WantedConversations,
+        options: dict[str, Any],
+    ) -> None:
         limit = options["max_cost_usd"]
         try:
             with plan_grading(target, suite, wanted, max_cost_usd=limit) as plans:

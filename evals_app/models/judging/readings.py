@@ -97,6 +97,37 @@ class NoteGroup(models.Model):
         return self.name
 
 
+class GroupRise(models.Model):
+    """A group that grew beyond chance: found once, and over when its share is as before.
+
+    `failed` of `total` conversations did not meet its check when it was found, `failed_before` of
+    `total_before` in the gradings before. `topics` are those in which it grew.
+    """
+
+    group = models.ForeignKey(NoteGroup, models.CASCADE, related_name="rises")
+    run = models.ForeignKey(Run, models.SET_NULL, null=True, related_name="+")
+    example = models.ForeignKey(Execution, models.SET_NULL, null=True, related_name="+")
+    failed = models.PositiveIntegerField()
+    total = models.PositiveIntegerField()
+    failed_before = models.PositiveIntegerField()
+    total_before = models.PositiveIntegerField()
+    topics = models.JSONField(default=list)
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+        verbose_name = "rise of a group"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["group"], name="group_rise_one_at_a_time", condition=Q(ended_at=None)
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.group} since {self.began_at:%Y-%m-%d}"
+
+
 class ReadingNote(models.Model):
     """What one person says of a conversation: fine, or in one line what went wrong."""
 

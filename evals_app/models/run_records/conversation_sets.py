@@ -50,6 +50,9 @@ class ConversationImport(models.Model):
 
     `read_count` conversations of the file with this `digest` are done. The process with the `claim` works on it, until another one takes it over. `upload` is the name of
     a file that waits for a worker, "" if there is none; `failure` is why it cannot be imported.
+
+    Files that are imported every day have the time that found them, `due`; by `stamp` and
+    `found_digest` they are known again.
     """
 
     conversation_set = models.ForeignKey(
@@ -77,6 +80,9 @@ class ConversationImport(models.Model):
     claim = models.UUIDField(null=True)
     claimed_until = models.DateTimeField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0)
+    due = models.ForeignKey("DueImport", models.SET_NULL, null=True, related_name="imports")
+    stamp = models.CharField(max_length=60, blank=True)
+    found_digest = models.CharField(max_length=64, blank=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
     )

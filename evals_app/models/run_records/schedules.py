@@ -17,8 +17,8 @@ from evals_app.models.run_records.runs import Run
 RHYTHM = tuple(Rhythm.model_fields)
 
 
-class Schedule(models.Model):
-    """Suites, how they run, and when. It runs as its owner: the person who saved it last.
+class Repeating(models.Model):
+    """What happens automatically, and when. It runs as its owner: the person who saved it last.
 
     `next_at` is null while it is disabled, and where its time never comes.
     """
@@ -29,23 +29,10 @@ class Schedule(models.Model):
         WEEKDAYS = "weekdays", "Monday to Friday"
         CRON = "cron", "Cron expression (advanced)"
 
-    class Baseline(models.TextChoices):
-        OWN = "", "What the suite's gates compare with"
-        PINNED = "pinned", "The suite's released version: no case may get worse"
-        LATEST = "latest", "The last full run that passed: no case may get worse"
-
-    name = models.CharField(max_length=200, blank=True)
-    suites = models.ManyToManyField(Suite, related_name="schedules")
     frequency = models.CharField(max_length=8, choices=Frequency, default=Frequency.DAILY)
     at = models.CharField(max_length=5, default="03:00")
     cron = models.CharField(max_length=100, blank=True)
     time_zone = models.CharField(max_length=100, default="UTC")
-    # Without its agent it would test another one, so an agent in use cannot be deleted.
-    agent = models.ForeignKey(Agent, models.PROTECT, null=True, blank=True, related_name="+")
-    model = models.CharField(max_length=301, blank=True)
-    trials = models.PositiveSmallIntegerField(null=True, blank=True)
-    max_cost_usd = UsdField(null=True, blank=True)
-    baseline = models.CharField(max_length=6, choices=Baseline, blank=True)
     is_enabled = models.BooleanField(default=True)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", editable=False
@@ -55,15 +42,12 @@ class Schedule(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
+        abstract = True
         indexes = [
             models.Index(
-                fields=["next_at"], name="schedule_due", condition=Q(next_at__isnull=False)
+                fields=["next_at"], name="%(class)s_due", condition=Q(next_at__isnull=False)
             )
         ]
-
-    def __str__(self) -> str:
-        words = self.in_words
-        return self.name or words[:1].upper() + words[1:]
 
     @property
     def in_words(self) -> str:
@@ -77,6 +61,28 @@ class Schedule(models.Model):
     def rhythm(self) -> Rhythm:
         """When it is due; a ValidationError, for example if its time zone is unknown here."""
         return Rhythm.model_validate({name: getattr(self, name) for name in RHYTHM})
+
+
+class Schedule(Repeating):
+    """Suites, how they run, and when."""
+
+    class Baseline(models.TextChoices):
+        OWN = "", "What the suite's gates compare with"
+        PINNED = "pinned", "The suite's released version: no case may get worse"
+        LATEST = "latest", "The last full run that passed: no case may get worse"
+
+    name = models.CharField(max_length=200, blank=True)
+    suites = models.ManyToManyField(Suite, related_name="schedules")
+    # Without its agent it would test another one, so an agent in use cannot be deleted.
+    agent = models.ForeignKey(Agent, models.PROTECT, null=True, blank=True, related_name="+")
+    model = models.CharField(max_length=301, blank=True)
+    trials = models.PositiveSmallIntegerField(null=True, blank=True)
+    max_cost_usd = UsdField(null=True, blank=True)
+    baseline = models.CharField(max_length=6, choices=Baseline, blank=True)
+
+    def __str__(self) -> str:
+        words = self.in_words
+        return self.name or words[:1].upper() + words[1:]
 
     def choices(self) -> dict[str, Any]:
         """Return how its runs start, as `start_run` takes it."""

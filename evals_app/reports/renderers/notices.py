@@ -6,8 +6,10 @@ from datetime import datetime
 from typing import Literal
 
 from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.statistics.agreement import Proportion
 from evals_app.reports.answers.notes import MAY_WE_SHIP
 from evals_app.reports.answers.run_answers import Json, in_json
+from evals_app.reports.words.shares import likely_text
 
 Event = Literal["ended", "failed", "worse", "test"]
 MAX_NAMES = 20  # of cases, in each list
@@ -84,9 +86,107 @@ class Notice:
         return f"{test}{self.suite_name} {ended}: {', '.join(counts)}."
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthNotice:
+    """What a message says about a group that grew: no text of a conversation.
+
+    `example` is the id of a conversation that failed its check.
+    """
+
+    group: str
+    conversation_set: str
+    set_name: str
+    suite: str
+    suite_name: str
+    run: int | None
+    now: Proportion
+    before: Proportion
+    topics: Sequence[str]
+    began_at: datetime
+    url: str
+    example: str = ""
+    example_url: str = ""
+
+    @property
+    def headline(self) -> str:
+        """One sentence: `Help desk: “Wrong price” in 12 of 100 conversations, 20 of 900 before`."""
+        return (
+            f"{self.set_name}: “{self.group}” in {self.now.count:,} of {self.now.total:,} new"
+            f" conversations, before in {self.before.count:,} of {self.before.total:,}."
+        )
+
+    @property
+    def shares(self) -> str:
+        """How much that is, with the likely range: chance alone does not explain the difference."""
+        now, before = map(likely_text, (self.now, self.before))
+        return f"Now {now}; before {before}. That is more than chance explains."
+
+    @property
+    def where(self) -> str:
+        return f"Mostly in: {', '.join(self.topics)}." if self.topics else ""
+
+
 def message_type(event: str) -> str:
-    """Return what messages and REST call an event: `run.failed`, or `test`."""
+    """Return what messages and REST call an event: `run.failed`, `group.grew`, or `test`."""
+    if event == "grew":
+        return f"group.{event}"
     return event if event == "test" else f"run.{event}"
+
+
+def growth_json(notice: GrowthNotice, *, at: datetime) -> Json:
+    """Return the body of a webhook about a group that grew."""
+    return {
+        "type": message_type("grew"),
+        "timestamp": in_json(at),
+        "data": {
+            "group": notice.group,
+            "conversation_set": {"slug": notice.conversation_set, "name": notice.set_name},
+            "suite": {"slug": notice.suite, "name": notice.suite_name},
+            "headline": notice.headline,
+            "now": _rate_json(notice.now),
+            "before": _rate_json(notice.before),
+            "topics": list(notice.topics),
+            "began_at": in_json(notice.began_at),
+            "run": notice.run,
+            "url": notice.url,
+            "example": {"id": notice.example, "url": notice.example_url}
+            if notice.example_url
+            else None,
+        },
+    }
+
+
+def _rate_json(rate: Proportion) -> Json:
+    low, high = rate.interval or (0.0, 1.0)
+    return {"failed": rate.count, "of": rate.total, "share": rate.share, "low": low, "high": high}
+
+
+def growth_slack(notice: GrowthNotice) -> Json:
+    """Return the message about a group that grew for Slack, and for chats that read the same."""
+    links = [
+        f"<{url}|{text}>"
+        for url, text in ((notice.url, "Open the set"), (notice.example_url, "One of them"))
+        if url
+    ]
+    sections = [f"*{_escape(notice.headline)}*", _escape(notice.shares), _escape(notice.where)]
+    blocks: list[object] = [
+        {"type": "section", "text": {"type": "mrkdwn", "text": section[:_MAX_CHARS]}}
+        for section in filter(None, sections)
+    ]
+    context = {"type": "mrkdwn", "text": " · ".join(links)[:_MAX_CHARS]}
+    blocks.append({"type": "context", "elements": [context]})
+    return {"text": _escape(notice.headline), "blocks": blocks}
+
+
+def growth_mail(notice: GrowthNotice) -> str:
+    """Return the text of an e-mail about a group that grew."""
+    links = [
+        f"{title}: {url}"
+        for title, url in (("The set", notice.url), ("One of them", notice.example_url))
+        if url
+    ]
+    parts = [notice.headline, notice.shares, notice.where, "\n".join(links)]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def notice_json(notice: Notice, *, at: datetime) -> Json:
@@ -156,7 +256,7 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def mail_subject(notice: Notice) -> str:
+def mail_subject(notice: Notice | GrowthNotice) -> str:
     """Return the subject of an e-mail, in one line."""
     subject = " ".join(notice.headline.split()).rstrip(".")
     return subject if len(subject) <= _MAX_SUBJECT else f"{subject[: _MAX_SUBJECT - 1]}…"

@@ -3,7 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evals_app.reports.words.figures import UNKNOWN, interval, percent
+from evals_app.engine.statistics.agreement import Proportion
+from evals_app.reports.words.figures import (
+    UNKNOWN,
+    interval,
+    percent,
+    whole_interval,
+    whole_percent,
+)
 
 _NB = "\u00a0"
 
@@ -29,6 +36,20 @@ def share_text(
     spread = interval(bounds)
     inside = "; ".join(filter(None, [words, spread and f"95{_NB}% interval: {spread}"]))
     return f"{share} ({inside})" if inside else share
+
+
+def likely_text(rate: Proportion) -> str:
+    """Write a share with its 95 % interval: `18 %, likely 10 to 31 %`."""
+    if rate.share is None or rate.interval is None:
+        return UNKNOWN
+    return f"{whole_percent(rate.share)}, likely {whole_interval(rate.interval)}"
+
+
+def rate_text(rate: Proportion) -> str:
+    """Write a share with its n and what is likely: `9 of 50: 18 %, likely 10 to 31 %`."""
+    if not rate.total:
+        return "of none"
+    return f"{rate.count:,} of {rate.total:,}: {likely_text(rate)}"
 
 
 def share_of_cases(run: Mapping[str, Any], *, bounds: Sequence[float] | None = None) -> str:

@@ -32,6 +32,11 @@ from evals_app.runs.process.sentinel import Sentinel
 from evals_app.runs.process.watchdog import SILENT_S, Restarts, Watchdog, is_work_waiting
 from evals_app.runs.process.worker_loop import GRACE, limited_memory
 from evals_app.runs.providers.shared_limits import kinds_in_use
+from evals_app.runs.recorded.daily_imports import (
+    has_work,
+    note_due_imports,
+    work_on_due_imports,
+)
 from evals_app.runs.recorded.waiting_gradings import has_waiting_gradings, start_waiting_gradings
 from evals_app.runs.recorded.waiting_imports import has_waiting, import_waiting
 from evals_app.runs.schedules import start_due_runs
@@ -169,6 +174,7 @@ class LocalCluster:
         try:
             reap()
             start_due_runs()
+            note_due_imports()
             self._send_messages()
             self._import_files()
             self._start_gradings()
@@ -198,7 +204,9 @@ class LocalCluster:
 
     def _import_files(self) -> None:
         """Import large files in a separate process: it takes minutes, and no run waits for it."""
-        if (self._importer is not None and self._importer.is_alive()) or not has_waiting():
+        if self._importer is not None and self._importer.is_alive():
+            return
+        if not (has_waiting() or has_work()):
             return
         connections.close_all()  # a connection must not cross a fork
         self._importer = q_cluster.get_mp_context().Process(target=_import_files, name="importer")
@@ -284,7 +292,9 @@ class LocalCluster:
 
 def _import_files() -> None:
     with limited_memory(settings.EVALS_MEMORY_MB):
+        work_on_due_imports()
         import_waiting()
+        work_on_due_imports()  # what was imported is graded at once
 
 
 def _start_gradings() -> None:

@@ -43,6 +43,7 @@ from evals_app.models.authored.suites import remove_forgotten_staged
 from evals_app.models.notices import seal_addresses_again
 from evals_app.models.people.sessions import SessionStore
 from evals_app.runs.notices import forget_deliveries
+from evals_app.runs.recorded.daily_imports import forget_due_imports
 from evals_app.runs.recorded.waiting_imports import remove_unnamed_uploads
 from evals_app.runs.schedules import forget_due_runs
 
@@ -221,6 +222,7 @@ def prune_as_scheduled() -> dict[str, int]:
     until = time.monotonic() + PRUNE_S
     remove_forgotten_staged()
     forget_due_runs()
+    forget_due_imports()
     forget_deliveries()
     remove_unnamed_uploads()
     forget_sign_ins()

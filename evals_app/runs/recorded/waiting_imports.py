@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from uuid import uuid4
 
 from django.contrib.auth.models import User
@@ -57,11 +58,8 @@ def keep_upload(
     Raises:
         CannotImportConversationsError: it was interrupted with other choices.
     """
-    path = upload_folder() / uuid4().hex
+    path = store_upload(chunks)
     try:
-        with path.open("xb") as stored:
-            path.chmod(0o600)
-            stored.writelines(chunks)
         return begin_import(
             target,
             file_name,
@@ -74,6 +72,19 @@ def keep_upload(
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+def store_upload(chunks: Iterable[bytes]) -> Path:
+    """Write a file that only the site reads, for an import that names it."""
+    path = upload_folder() / uuid4().hex
+    try:
+        with path.open("xb") as stored:
+            path.chmod(0o600)
+            stored.writelines(chunks)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return path
 
 
 def has_waiting() -> bool:

@@ -64,7 +64,7 @@ def test_an_archived_suite_stays_chosen_so_that_it_does_not_become_all(
         ({"url": ""}, "url", "required"),
         ({"url": "http://127.0.0.1/x"}, "url", "EVALS_PRIVATE_HOSTS"),
         ({"url": "http://169.254.169.254/x"}, "url", "EVALS_PRIVATE_HOSTS"),
-        ({"on_failure": None, "on_worse": None}, "on_end", "at least one"),
+        (dict.fromkeys(("on_failure", "on_worse", "on_growth")), "on_end", "at least one"),
     ],
 )
 def test_errors_are_at_their_fields(
