@@ -184,6 +184,10 @@ class ImportedConversation(models.Model):
             models.Index(
                 fields=["conversation_set", "happened_at"], name="imported_conversations_by_day"
             ),
+            # Samples go by the digest.
+            models.Index(
+                fields=["conversation_set", "digest"], name="imported_conversations_sample"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
 """Grade real conversations by the general checks of a suite: a run of it for each import."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -9,7 +10,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, TextField, Window
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, TextField, Window
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, RowNumber, TruncDate
 
@@ -43,6 +44,11 @@ class WantedConversations:
     a_day: int | None = None
     imports: tuple[int, ...] | None = None
 
+    @property
+    def is_sample(self) -> bool:
+        """Whether only some of those that fit are wanted."""
+        return self.count is not None or self.a_day is not None
+
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """Read what `to_json` returned."""
@@ -63,7 +69,13 @@ class WantedConversations:
 
     def of(self, target: ConversationSet) -> QuerySet[ImportedConversation]:
         """Return all that fit, of complete imports, whatever the size of the sample."""
-        rows = target.conversations.filter(execution__run__status=Run.Status.FINISHED)
+        imports = Run.all_runs.filter(conversation_set=target, is_import=True)
+        complete = Execution.objects.filter(
+            pk=OuterRef("execution"), run__status=Run.Status.FINISHED
+        )
+        # Mostly there is no other import, and then no row is looked at for it.
+        is_complete = ~Exists(imports.exclude(status=Run.Status.FINISHED)) | Exists(complete)
+        rows = target.conversations.filter(is_complete)
         if self.imports is not None:
             rows = rows.filter(execution__run__in=self.imports)
         return self.narrow(rows)
@@ -92,7 +104,8 @@ class WantedConversations:
         if self.a_day is not None:
             day = TruncDate("happened_at")
             place = Window(RowNumber(), partition_by=day, order_by=F("digest").asc())
-            rows = rows.annotate(place=place).filter(place__lte=self.a_day)
+            placed = rows.values("pk").annotate(place=place).filter(place__lte=self.a_day)
+            rows = target.conversations.filter(pk__in=placed.values("pk"))
         return rows if self.count is None else rows.order_by("digest", "pk")[: self.count]
 
 
@@ -117,9 +130,9 @@ def plan_grading(
     planned: list[RegradePlan] = []
     empty: list[NothingToGradeError] = []
     with ExitStack() as plans:
-        for run, keys in by_import(target, wanted):
-            looked_at = _some_of(run, keys)
-            plan = plan_regrade(run, by_suite=suite, executions=keys, looked_at=looked_at, **how)
+        for part in by_import(target, wanted):
+            share = len(part.some) / part.count
+            plan = plan_regrade(part.run, by_suite=suite, executions=part.some, share=share, **how)
             try:
                 planned.append(plans.enter_context(plan))
             except NothingToGradeError as error:
@@ -151,9 +164,9 @@ def start_grading(
     limits["group"] = uuid4() if len(parts) > 1 else None
     started: list[Run] = []
     empty: list[NothingToGradeError] = []
-    for run, keys in parts:
+    for part in parts:
         try:
-            started.append(regrade(run, by_suite=suite, executions=keys, **limits, **how))
+            started.append(part.regrade(by_suite=suite, **limits, **how))
         except NothingToGradeError as error:
             empty.append(error)
     if not started:
@@ -173,25 +186,57 @@ def left_out_of(plans: Iterable[RegradePlan]) -> list[str]:
     return left_out_in_words(left_out)
 
 
-def by_import(
-    target: ConversationSet, wanted: WantedConversations
-) -> list[tuple[Run, QuerySet[Any, int]]]:
-    """Return the runs of imports, the newest first, with the executions of each that are wanted.
+@dataclass(frozen=True, slots=True)
+class ImportPart:
+    """The conversations of one import that are wanted; `run` is that of the import.
+
+    `some` are executions that are read for a price, the same each time.
+    """
+
+    run: Run
+    wanted: QuerySet[ImportedConversation]
+    count: int
+    some: Sequence[int]
+
+    def regrade(self, **how: Any) -> Run:
+        """Start the run that grades them."""
+        return regrade(self.run, executions=self.wanted.values_list("execution", flat=True), **how)
+
+
+def by_import(target: ConversationSet, wanted: WantedConversations) -> list[ImportPart]:
+    """Return what is wanted of each import, the newest first.
 
     Raises:
-        CannotStartError: there are none.
+        CannotStartError: there is nothing.
     """
-    sample = wanted.sample(target).values_list("execution", flat=True)
-    runs = Run.all_runs.filter(conversation_set=target, is_import=True)
-    found = runs.filter(Exists(Execution.objects.filter(run=OuterRef("pk"), pk__in=sample)))
-    rows = found.select_related("suite", "snapshot", "conversation_set").order_by("-pk")
-    if not rows:
+    sample = wanted.sample(target)
+    counts: Mapping[int, int]
+    some: dict[int, list[int]] = {}
+    if wanted.is_sample:
+        places = sorted(sample.values_list("digest", "execution", "execution__run"))
+        counts = Counter(run for _, _, run in places)
+        for _, execution, run in places:
+            some.setdefault(run, []).append(execution)
+    else:
+        counts = _counts(target, wanted, sample)
+        for run in counts:
+            of_run = sample.filter(execution__run=run).order_by("digest", "pk")
+            some[run] = list(of_run.values_list("execution", flat=True)[:LOOKED_AT])
+    if not counts:
         raise CannotStartError(f"No conversation of {target.name} fits. Choose others.")
-    return [(run, sample) for run in rows]
+    runs = Run.all_runs.select_related("suite", "snapshot", "conversation_set").in_bulk(counts)
+    return [
+        ImportPart(run, sample, counts[pk], some[pk][:LOOKED_AT])
+        for pk, run in sorted(runs.items(), reverse=True)
+    ]
 
 
-def _some_of(run: Run, keys: QuerySet[Any, int]) -> list[int] | None:
-    """Return some of the executions, the same each time; None if all are to be read."""
-    chosen = ImportedConversation.objects.filter(execution__run=run, execution__in=keys)
-    some = list(chosen.order_by("digest").values_list("execution", flat=True)[: LOOKED_AT + 1])
-    return some[:LOOKED_AT] if len(some) > LOOKED_AT else None
+def _counts(
+    target: ConversationSet, wanted: WantedConversations, rows: QuerySet[ImportedConversation]
+) -> dict[int, int]:
+    """Return how many conversations of each import fit."""
+    if wanted == WantedConversations():
+        complete = target.imports.exclude(finished_at=None).filter(added__gt=0)
+        return dict(complete.values_list("run", "added"))
+    of_runs = rows.order_by().values("execution__run").annotate(number=Count("pk"))
+    return dict(of_runs.values_list("execution__run", "number"))

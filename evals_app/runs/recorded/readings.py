@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -56,7 +57,7 @@ def draw(of: ConversationSet | Run, wanted: WantedConversations, *, by: User) ->
             raise CannotReadError(
                 f"A reading has at most {MAX_ITEMS:,} conversations; {len(known):,} are there."
             )
-        drawn = [key for key in _in_order(of, wanted) if key not in known][:count]
+        drawn = list(islice((key for key in _in_order(of, wanted) if key not in known), count))
         if not drawn:
             raise CannotReadError("No other conversation fits. Choose others.")
         last = reading.items.aggregate(last=Max("position"))["last"] or 0
@@ -76,7 +77,7 @@ def _in_order(of: ConversationSet | Run, wanted: WantedConversations) -> Iterabl
         keys = rows.values_list("pk", flat=True)
         return sorted(keys, key=lambda key: hashlib.sha256(f"{key}".encode()).digest())
     fitting = wanted.of(of).filter(execution__content_removed_at=None).order_by("digest", "pk")
-    return fitting.values_list("execution", flat=True)
+    return fitting.values_list("execution", flat=True).iterator(MAX_ITEMS)
 
 
 def write_note(

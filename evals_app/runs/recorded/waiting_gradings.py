@@ -26,7 +26,7 @@ from evals_app.runs.recorded.grade_conversations import (
     plan_grading,
     start_grading,
 )
-from evals_app.runs.regrading.start_regrade import NothingToGradeError, regrade
+from evals_app.runs.regrading.start_regrade import NothingToGradeError
 from evals_app.runs.starting.freeze import CannotStartError
 from evals_app.runs.starting.preparing import abandon
 
@@ -58,7 +58,7 @@ def ask_for_grading(
         CannotStartError: there is nothing to grade, or something is missing.
     """
     limit = {"max_cost_usd": max_cost_usd}
-    total = wanted.sample(target).count()
+    total = sum(part.count for part in by_import(target, wanted))
     if total <= MAX_AT_ONCE:
         return start_grading(target, suite, wanted, by=by, **limit)
     with plan_grading(target, suite, wanted, by=by.pk if by else None, **limit):
@@ -147,17 +147,17 @@ def _start_runs(claim: _Claim, suite: Suite) -> None:
     how: dict[str, Any] = {"by": row.created_by, "max_cost_usd": row.max_cost_usd}
     how["group"] = row.group if len(parts) > 1 else None
     empty: list[NothingToGradeError] = []
-    for imported, keys in parts:
-        key = row.key_of(imported.pk)
+    for part in parts:
+        key = row.key_of(part.run.pk)
         before = Run.all_runs.filter(idempotency_key=key).first()
         if before is not None and before.status != Run.PREPARING:
             claim.note(2 * before.total)
             continue
         if before is not None:
             abandon(before)  # its process is dead, or has lost its claim
-        how |= {"executions": keys, "idempotency_key": key, "progress": claim.note}
+        how |= {"idempotency_key": key, "progress": claim.note}
         try:
-            run = regrade(imported, by_suite=suite, **how)
+            run = part.regrade(by_suite=suite, **how)
         except NothingToGradeError as error:
             empty.append(error)
         else:

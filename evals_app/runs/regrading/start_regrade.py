@@ -186,7 +186,7 @@ def plan_regrade(
     judge: str = "",
     max_cost_usd: Decimal | None = None,
     by: int | None = None,
-    looked_at: Collection[int] | None = None,
+    share: float = 1.0,
     progress: Callable[[int], object] | None = None,
 ) -> Iterator[RegradePlan]:
     """Find out what would be graded again, of a run that has ended.
@@ -195,8 +195,8 @@ def plan_regrade(
     ones of `by_suite`, or the one `check`; `judge` replaces the run's judge, but not one that a
     check names itself.
     `cases` are names, `executions` keys of the run's own. Grading each conversation in several
-    `trials` shows how steady the judge is. `looked_at` are keys of some of the executions: only
-    these are read, which is enough for a forecast of real conversations, but not for a run.
+    `trials` shows how steady the judge is. The executions may be a `share` of those that
+    are meant, which is enough for a forecast, but not for a run.
 
     Raises:
         CannotStartError: there is nothing to grade, or something is missing.
@@ -211,14 +211,11 @@ def plan_regrade(
     with Frozen(RunPart(names=names, with_disabled=_has_disabled(run.suite, names))) as frozen:
         needs, obstacles = Needs(), obstacles_now()
         spec = _read_checks(regrading, chosen, needs, obstacles, frozen)
-        read = chosen
-        if looked_at is not None:
-            read = chosen.filter(pk__in=looked_at)
-            frozen.share = len(looked_at) / chosen.count()
         if regrading.is_general:
-            rows = in_view_of(conversations_of(read), progress)
+            rows = in_view_of(conversations_of(chosen), progress)
             regrading.unanswered = freeze_conversations(frozen, rows, spec.assertions)
-        _plan(regrading, read, frozen)
+        frozen.share = share
+        _plan(regrading, chosen, frozen)
         if suite == "current" or other is not None:
             if other is not None:
                 spec = spec.model_copy(update={"judge_model": other})

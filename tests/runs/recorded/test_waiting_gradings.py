@@ -105,7 +105,7 @@ def test_a_worker_that_died_is_followed_by_one_that_starts_no_run_twice(
         started.append(regrade(*args, **how))
         return started[-1]
 
-    monkeypatch.setattr(waiting_gradings, "regrade", die_in_the_second)
+    monkeypatch.setattr(grade_conversations, "regrade", die_in_the_second)
     monkeypatch.setattr("evals_app.runs.starting.start_run.forget_unprepared", lambda _run: None)
     with pytest.raises(KeyboardInterrupt):
         start_waiting_gradings()
