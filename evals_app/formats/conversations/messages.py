@@ -27,11 +27,11 @@ _ROLE_WORDS = {
     " asistente soporte service team helpdesk answer",
     SYSTEM: "system developer",
     TOOL: "tool function function_call_output tool_result ipython",
-    NOTE: "note internal private internal_note event log workflow automation notification",
+    NOTE: "note internal private internal_note event log workflow automation notification activity lineitem",
 }
 ROLES = {word: role for role, words in _ROLE_WORDS.items() for word in words.split()}
 
-_SAID = (
+SAID = (
     *(
         "content",
         "text",
@@ -47,7 +47,7 @@ _SAID = (
 )
 _AUTHORS = (
     *("role", "author_role", "author_type", "sender_type", "speaker", "from", "author", "sender"),
-    *("direction", "user_type", "type", "name"),
+    *("direction", "user_type", "message_type", "type", "name"),
 )
 _TIMES = (
     "created_at",
@@ -68,6 +68,15 @@ _PRIVATE = {
     "internal": True,
     "is_private": True,
 }
+# Keys that say by yes or no who wrote a message: who it is if they are true; if not, the other.
+SAYS_WHO = {
+    **dict.fromkeys(
+        ("incoming", "inbound", "is_inbound", "is_incoming", "from_customer", "is_customer"), USER
+    ),
+    **dict.fromkeys(("from_agent", "is_agent", "outbound", "is_outbound", "outgoing"), AGENT),
+}
+OTHER = {USER: AGENT, AGENT: USER}
+_NUMBERED = (USER, AGENT, NOTE, AGENT)  # of Chatwoot
 _BLOCK = re.compile(r"<\s*(?:br|/p|/div|/li|/tr|/h\d)\b[^>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]+>")
 _IS_HTML = re.compile(r"<(?:p|div|br|html|span|a|b|strong|ul|table)\b[^>]*>", re.IGNORECASE)
@@ -211,8 +220,12 @@ class MessageReader:
             return NOTE
         if item.get("author_id") is not None and self.customer:
             return USER if str(item["author_id"]) == self.customer else AGENT
-        if isinstance(item.get("incoming"), bool):
-            return USER if item["incoming"] else AGENT
+        for key, writer in SAYS_WHO.items():
+            if isinstance(says := item.get(key), bool):
+                return writer if says else OTHER[writer]
+        number = item.get("message_type")
+        if type(number) is int and 0 <= number < len(_NUMBERED):
+            return _NUMBERED[number]
         for key in _AUTHORS:
             if (role := ROLES.get(_word(item.get(key)).lower())) is not None:
                 self._note_names(item)
@@ -240,7 +253,7 @@ def _word(author: Json) -> str:
 
 
 def _parts(item: Mapping[str, Json]) -> Sequence[Json]:
-    for key in _SAID:
+    for key in SAID:
         value = item.get(key)
         if isinstance(value, str) and value.strip():
             return [value]

@@ -6,7 +6,7 @@ from evals_app.formats.conversations.messages import AGENT, ROLES, USER
 
 _TIME = r"(?:[\[(]?(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?\s+)?\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp][Mm])?[\])]?)"
 _LINE = re.compile(
-    rf"^\s*(?:{_TIME}\s*[-–|:]?\s*)?(?:\*\*|#+\s*|>\s*)?(?P<author>[^\W\d_][\w .'’-]{{0,40}}?)"  # noqa: RUF001 - as people write
+    rf"^\s*(?P<time>{_TIME}\s*[-–|:]?\s*)?(?:\*\*|#+\s*|>\s*)?(?P<author>[^\W\d_][\w .'’-]{{0,40}}?)"  # noqa: RUF001 - as people write
     rf"\s*(?:[\[(]?{_TIME}[\])]?)?\s*:(?:\*\*)?(?:\s+|$)(?P<text>.*)$"
 )
 _APART = re.compile(r"^\s*(?:-{3,}|={3,}|\*{3,}|_{3,})\s*$", re.MULTILINE)
@@ -36,12 +36,12 @@ def read_spoken(text: str) -> list[dict[str, str]]:
 
 
 def _authors_of(text: str) -> dict[str, str]:
-    """Return the roles of the authors of a text: words that begin lines more than once, or are known."""
+    """Return the roles of authors: words that begin lines more than once or after a time, or are known."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         if match := _LINE.match(line):
             author = match["author"].strip().lower()
-            found[author] = found.get(author, 0) + 1
+            found[author] = found.get(author, 0) + (2 if match["time"] else 1)
     roles = {author: ROLES[author] for author in found if author in ROLES}
     others = [
         author for author in found if author not in roles and (found[author] > 1 or not roles)

@@ -2,7 +2,7 @@
 
 | kind | recognized by |
 |---|---|
-| table | `.csv`, `.tsv`, `.xlsx` |
+| table | `.csv`, `.tsv`, `.xlsx`; text whose lines have tabs, as spreadsheets copy them |
 | traces | JSON with `resourceSpans`, or Protobuf |
 | records | other JSON, or JSON Lines |
 | text | anything else that says who wrote what |
@@ -10,6 +10,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 
 from evals_app.formats.conversations.messages import MessageReader, in_turns
 from evals_app.formats.conversations.pasted import read_spoken, texts_of
@@ -24,6 +25,7 @@ from evals_app.formats.conversations.tables import (
     FIRST_ROWS,
     ColumnsError,
     conversations_of,
+    header_row,
     table_of,
 )
 from evals_app.formats.conversations.times import TimeReader
@@ -33,7 +35,8 @@ from evals_app.formats.reading.parsed_file import decode_text
 from evals_app.formats.reading.problems import FormatError
 from evals_app.formats.tables import is_spreadsheet
 from evals_app.formats.tables.reader import read_table
-from evals_app.formats.tables.table import TableLimits
+from evals_app.formats.tables.separated import as_utf8, is_pasted_table, read_csv
+from evals_app.formats.tables.table import Sheets, TableLimits
 from fixtures_app.ground.strict_json import Json, read_strictly
 
 TABLE, TRACES, RECORDS, TEXT = "table", "traces", "records", "text"
@@ -61,11 +64,13 @@ def read_conversations(
     file = ConversationFile(name, TABLE, (), digest=hashlib.sha256(content).hexdigest())
     try:
         if is_spreadsheet(name):
-            _read_table(file, content, columns)
+            _read_table(file, read_table(name, content, _LIMITS).data, columns)
         elif name.lower().endswith((".pb", ".binpb", ".otlp")):
             _read_traces(file, [content], is_json=False)
         else:
-            _read_text(file, decode_text(name, content, max_bytes=MAX_BYTES))
+            _read_text(
+                file, decode_text(name, as_utf8(name, content), max_bytes=MAX_BYTES), columns
+            )
     except FormatError as error:
         file.problems += [str(problem) for problem in error.problems]
     except (ColumnsError, OtlpError, NoConversationError) as error:
@@ -73,30 +78,32 @@ def read_conversations(
     return file
 
 
-def _read_table(file: ConversationFile, content: bytes, columns: Mapping[str, str] | None) -> None:
-    sheets = read_table(file.name, content, _LIMITS).data
+def _read_table(file: ConversationFile, sheets: Sheets, columns: Mapping[str, str] | None) -> None:
     rows: list[list[str]] = next((rows for rows in sheets.values() if any(map(any, rows))), [])
     for other in [
         title for title, rows_of in sheets.items() if rows_of is not rows and any(map(any, rows_of))
     ]:
         file.lose(f"The sheet {other} was left out: conversations are read from the first one.")
-    file.headers, file.first_rows = _first_rows(rows)
+    head = header_row(rows, columns or {})
+    file.headers = tuple(cell.strip() for cell in rows[head])
+    below = (row for row in rows[head + 1 :] if any(cell.strip() for cell in row))
+    file.first_rows = tuple(map(tuple, islice(below, FIRST_ROWS)))
+    if any(any(row) for row in rows[:head]):
+        file.remark(f"The headings are in row {head + 1}. What is above them is left out.")
     table = table_of(rows, columns)
     file.columns = table.meanings
     table.require_messages()
     file.conversations = _Again(file, lambda: conversations_of(table, file))
 
 
-def _first_rows(rows: list[list[str]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    filled = [row for row in rows if any(cell.strip() for cell in row)]
-    head, *rest = filled or [[]]
-    return tuple(cell.strip() for cell in head), tuple(map(tuple, rest[:FIRST_ROWS]))
-
-
-def _read_text(file: ConversationFile, text: str) -> None:
+def _read_text(file: ConversationFile, text: str, columns: Mapping[str, str] | None) -> None:
     if not text.strip():
         raise NoConversationError(_EMPTY)
-    if text.lstrip()[0] not in "[{" or read_spoken(next(iter(texts_of(text)))):
+    is_spoken = bool(read_spoken(next(iter(texts_of(text)), "")))
+    if not is_spoken and is_pasted_table(text):
+        _read_table(file, read_csv(file.name, text.encode(), _LIMITS).data, columns)
+        return
+    if text.lstrip()[0] not in "[{" or is_spoken:
         file.kind = TEXT
         file.conversations = _Again(file, lambda: _in_text(file, text))
         return

@@ -14,6 +14,7 @@ from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.base_spec import MAX_INTEGER
 from evals_app.formats.conversations.messages import (
     ROLES,
+    SAID,
     SYSTEM,
     MessageReader,
     in_turns,
@@ -32,6 +33,8 @@ MESSAGES = (
     *("conversation_parts", "chat", "dialog", "dialogue", "items", "input", "parts"),
 )
 _LISTS = ("conversations", "tickets", "data", "threads", "chats", "sessions", "records", "results")
+# Of Help Scout; its “user” is one of the staff.
+_THREADS = {"customer": "user", "message": "assistant", "chat": "user", "reply": "assistant"}
 _IDS = ("id", "conversation_id", "ticket_id", "thread_id", "session_id", "chat_id", "uuid", "key")
 _TIMES = ("created_at", "date", "timestamp", "started_at", "created", "time", "happened_at")
 _TAGS = ("tags", "labels", "topics", "topic", "category", "tag")
@@ -52,6 +55,8 @@ def records_in(value: Json) -> list[Json]:
     if isinstance(value, list):
         return [value] if _is_messages(value) else value
     if isinstance(value, dict) and _messages_of(value) is None:
+        if isinstance(inner := value.get("_embedded"), dict):
+            value = inner
         for key in _LISTS:
             if isinstance(found := value.get(key), list) and found:
                 return found
@@ -76,6 +81,8 @@ def read_record(
     opening = record.get("source") or record.get("description")  # of Intercom, of Zendesk
     if isinstance(opening, dict) and opening.get("body"):
         reader.read([{"role": "user", **opening}])
+    if isinstance(asked := record.get("description_text"), str) and asked.strip():  # of Freshdesk
+        reader.read([{"role": "user", "content": asked}])
     reader.read([*_prompts(record), *messages, *_replies(record)])
     return _conversation(reader, record, place)
 
@@ -108,7 +115,32 @@ def _messages_of(record: JsonObject) -> list[Json] | None:
             found = found.get(key) or found.get("messages")
         if isinstance(found, list) and found:
             return found
-    return None
+    found = record.get("conversations")  # of Freshdesk, or of records one level above
+    if isinstance(found, list) and found and all(map(_says_something, found)):
+        return found
+    return _threads(record)
+
+
+def _says_something(item: Json) -> bool:
+    is_said = isinstance(item, dict) and any(isinstance(item.get(key), str) for key in SAID)
+    return is_said and isinstance(item, dict) and _messages_of(item) is None
+
+
+def _threads(record: JsonObject) -> list[Json] | None:
+    """Return the messages of a conversation as Help Scout has them."""
+    inner = record.get("_embedded")
+    threads = inner.get("threads") if isinstance(inner, dict) else None
+    if not isinstance(threads, list):
+        return None
+    return [
+        {
+            "role": _THREADS.get(str(thread.get("type")), str(thread.get("type"))),
+            "content": f"<div>{thread.get('body') or ''}</div>",  # HTML, with or without a tag
+            "created_at": thread.get("createdAt"),
+        }
+        for thread in threads
+        if isinstance(thread, dict)
+    ]
 
 
 def _exchange(record: JsonObject) -> list[Json]:

@@ -2,14 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from evals_app.formats.conversations.messages import (
     AGENT,
     NOTE,
+    OTHER,
     ROLES,
+    SAYS_WHO,
     USER,
     MessageReader,
     in_turns,
@@ -19,9 +21,11 @@ from evals_app.formats.conversations.recorded import ConversationFile, RecordedC
 from evals_app.formats.conversations.records import MAX_TAGS, digest_of
 from evals_app.formats.conversations.times import TimeReader
 from evals_app.formats.foreign.words import plain
+from evals_app.formats.tables.table import TITLES
 from fixtures_app.ground.words import near
 
 FIRST_ROWS = 5
+_MIN_HEADERS = 2  # known ones, below a title
 
 # What a column can be, as a person reads it, and headers that mean it, in small letters.
 MEANINGS = {
@@ -39,11 +43,11 @@ _HEADERS = {
     "id": "id|conversation|conversation id|ticket|ticket id|ticket number|case id|case number|chat id|thread|thread id"
     "|session|session id|konversation|vorgang|ticketnummer|fall|gespräch|conversation no|n de ticket|numéro|numero"
     "|numéro de ticket|caso|número de ticket|ticket no|ticket #|conversacion|conversación|interaction id",
-    "author": "author|role|from|sender|speaker|author type|sender type|direction|written by|actor|von|absender|autor"
+    "author": "author|from agent|is agent|from customer|is customer|incoming|inbound|is inbound|outgoing|role|from|sender|speaker|author type|sender type|direction|written by|actor|von|absender|autor"
     "|rolle|verfasser|auteur|de|expéditeur|rôle|remitente|rol|user type|author role|participant",
-    "text": "text|message|body|content|comment|message text|message body|nachricht|inhalt|mitteilung|contenu|texte"
+    "text": "text|message|body|body text|content|comment|message text|message body|nachricht|inhalt|mitteilung|contenu|texte"
     "|mensaje|contenido|texto|utterance|plain body|message content",
-    "time": "time|date|created|created at|timestamp|sent at|sent|datum|zeit|uhrzeit|zeitpunkt|erstellt|erstellt am"
+    "time": "time|date|sent datetime|message date|created|created at|timestamp|sent at|sent|datum|zeit|uhrzeit|zeitpunkt|erstellt|erstellt am"
     "|heure|créé le|fecha|hora|creado|date time|datetime|created on|message time",
     "question": "question|customer message|user message|prompt|query|input|customer|user|frage|anfrage|kundenanfrage"
     "|pregunta|consulta|request|first message|description|kunde|demande",
@@ -120,10 +124,7 @@ def table_of(
     Raises:
         ColumnsError: there are none, or a chosen column is not there.
     """
-    filled = [n for n, row in enumerate(rows) if any(cell.strip() for cell in row)]
-    if not filled:
-        raise ColumnsError("The table is empty.")
-    head = filled[0]
+    head = header_row(rows, chosen or {})
     table = ConversationTable([cell.strip() for cell in rows[head]], rows[head + 1 :], head + 2)
     for header, meaning in (chosen or {}).items():
         if header not in table.headers:
@@ -136,10 +137,31 @@ def table_of(
     return table
 
 
+def header_row(rows: Sequence[Sequence[str]], chosen: Collection[str] = ()) -> int:
+    """Return which row has the headers, counted from 0: titles may be above it.
+
+    Raises:
+        ColumnsError: there are no rows.
+    """
+    filled = [n for n, row in enumerate(rows) if any(cell.strip() for cell in row)]
+    if not filled:
+        raise ColumnsError("The table is empty.")
+    for place in filled[:TITLES]:
+        cells = {cell.strip() for cell in rows[place]}
+        known = {_meaning(cell) for cell in cells} - {None}
+        if len(known) + len(cells.intersection(chosen)) >= _MIN_HEADERS:
+            return place
+    return filled[0]
+
+
+def _meaning(header: str) -> str | None:
+    return _MEANING_OF.get(plain(header).replace("_", " ").strip())
+
+
 def _guess(table: ConversationTable, chosen: Mapping[str, str]) -> None:
     """Guess what the other columns are by their headers."""
     for place, header in enumerate(table.headers):
-        meaning = _MEANING_OF.get(plain(header).replace("_", " ").strip())
+        meaning = _meaning(header)
         is_free = meaning in SEVERAL or meaning not in table.columns
         if meaning and is_free and header not in chosen:
             table.columns.setdefault(meaning, []).append(place)
@@ -184,10 +206,14 @@ def _roles(
     file: ConversationFile,
 ) -> dict[str, str]:
     """Return the role of each author: by its words, else by those of the others; "" if it is unknown."""
-    rows = [row for lines in groups.values() for _, row in lines]
-    found = {
-        author: _role_in_words(author) for author in {table.cell(row, "author") for row in rows}
-    }
+    authors = {table.cell(row, "author") for lines in groups.values() for _, row in lines}
+    header = plain(table.headers[table.columns["author"][0]]).replace(" ", "_")
+    if role := SAYS_WHO.get(header):
+        return {
+            author: role if author.lower() in _YES else OTHER[role] if author.lower() in _NO else ""
+            for author in authors
+        }
+    found = {author: _role_in_words(author) for author in authors}
     names = [author for author, role in found.items() if not role]
     has_user, has_agent = USER in found.values(), AGENT in found.values()
     if has_user != has_agent:

@@ -92,15 +92,24 @@ def _field(cell: str) -> str:
     return '"{}"'.format(cell.replace('"', '""')) if _QUOTED.search(cell) else cell
 
 
+def as_utf8(path: str, content: bytes) -> bytes:
+    """Return the content as UTF-8 if it is UTF-16 with its mark, which Excel calls Unicode text.
+
+    Raises:
+        FormatError: it only begins like that.
+    """
+    if not content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content
+    try:
+        return content.decode("utf-16").encode()
+    except UnicodeError:
+        message = "The file begins like UTF-16 but is not. Save it with the encoding UTF-8."
+        raise FormatError([Problem(path, 0, 0, "", "", message)]) from None
+
+
 def _text(path: str, content: bytes, max_bytes: int) -> str:
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        # What Excel calls Unicode text.
-        try:
-            content = content.decode("utf-16").encode()
-        except UnicodeError:
-            message = "The file begins like UTF-16 but is not. Save it as CSV UTF-8."
-            raise FormatError([Problem(path, 0, 0, "", "", message)]) from None
-    elif len(content) <= max_bytes:
+    content = as_utf8(path, content)
+    if len(content) <= max_bytes:
         _check_letters(path, content)
     return decode_text(path, content, max_bytes=max_bytes)
 
