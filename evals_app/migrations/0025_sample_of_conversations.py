@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evals_app", "0023_gradings_by_workers"),
+        ("evals_app", "0024_daily_imports"),
     ]
 
     operations = [
