@@ -20,6 +20,7 @@ from evals_app.admin.history.activity import (
     decided_lately,
     failed_cases,
     grades_to_check,
+    grown_groups,
     really_worse,
 )
 from evals_app.admin.history.suite_rows import suite_rows
@@ -31,7 +32,7 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.specs.base_spec import read_model
 from evals_app.library.importing.removing import example_suites
 from evals_app.library.importing.rights import Rights
-from evals_app.models import Agent, MonthlyCeiling, Provider, Run, Spending, Suite
+from evals_app.models import Agent, GroupRise, MonthlyCeiling, Provider, Run, Spending, Suite
 from evals_app.models.people.names import shown_name
 from evals_app.runs.ground.ledger import today
 from evals_app.runs.ground.workers import live_workers
@@ -67,7 +68,7 @@ def dashboard(request: HttpRequest, context: dict[str, object]) -> dict[str, obj
         "open_count": len(open_runs),
         "open_suites": len({run.suite_slug for run in open_runs}),
         "is_poll": "HX-Request" in request.headers,
-        "look": _worth_a_look(user, suites),
+        "look": _worth_a_look(user, suites, there_is),
         "decided": [row.to_row() for row in decided[:MAX_SHOWN]],
         "spent": _month_spending(there_is) if sees_runs else None,
         "has_worker": there_is["worker"],
@@ -92,6 +93,7 @@ def _site_facts(user: Any) -> dict[str, object]:
         "example": Exists(example_suites()),
         "agent": Exists(Agent.objects.all()),
         "worker": Exists(live_workers()),
+        "rise": Exists(GroupRise.objects.current()),
         "spent": Subquery(month.annotate(spent=Sum("spent_usd")).values("spent")),
         "for the site": Subquery(ceilings.filter(person=None)),
         "for you": Subquery(ceilings.filter(person=OuterRef("pk"))),
@@ -100,10 +102,13 @@ def _site_facts(user: Any) -> dict[str, object]:
     return dict(zip(facts, values, strict=True))
 
 
-def _worth_a_look(user: Any, suites: Sequence[SuiteLine]) -> list[ActivityRow]:
-    """Return failed conversations that no one has looked at, and grades to check."""
+def _worth_a_look(
+    user: Any, suites: Sequence[SuiteLine], there_is: Mapping[str, object]
+) -> list[ActivityRow]:
+    """Return what grew in real conversations, grades to check, and failures that no one looked at."""
     failed = failed_cases(suites) if user.has_perm("evals_app.view_execution") else []
-    return [*grades_to_check(user), *failed] if suites else []
+    grown = grown_groups(user) if there_is["rise"] else []
+    return [*grown, *grades_to_check(user), *failed] if suites else grown
 
 
 def _month_spending(facts: Mapping[str, Any]) -> dict[str, str]:

@@ -30,28 +30,28 @@ class Migration(migrations.Migration):
             model_name="mailwish",
             name="on_growth",
             field=models.BooleanField(
-                default=False, verbose_name="something goes wrong more often than before"
+                default=False, verbose_name="something goes wrong more often in real conversations"
             ),
         ),
         migrations.AlterField(
             model_name="mailwish",
             name="on_growth",
             field=models.BooleanField(
-                default=True, verbose_name="something goes wrong more often than before"
+                default=True, verbose_name="something goes wrong more often in real conversations"
             ),
         ),
         migrations.AddField(
             model_name="webhook",
             name="on_growth",
             field=models.BooleanField(
-                default=False, verbose_name="something goes wrong more often than before"
+                default=False, verbose_name="something goes wrong more often in real conversations"
             ),
         ),
         migrations.AlterField(
             model_name="webhook",
             name="on_growth",
             field=models.BooleanField(
-                default=True, verbose_name="something goes wrong more often than before"
+                default=True, verbose_name="something goes wrong more often in real conversations"
             ),
         ),
         migrations.CreateModel(

@@ -30,7 +30,9 @@ class Wishes(models.Model):
     on_end = models.BooleanField("a run ends", default=False)
     on_failure = models.BooleanField("a run does not pass", default=True)
     on_worse = models.BooleanField("a case is worse than in the released version", default=True)
-    on_growth = models.BooleanField("something goes wrong more often than before", default=True)
+    on_growth = models.BooleanField(
+        "something goes wrong more often in real conversations", default=True
+    )
 
     class Meta:
         abstract = True

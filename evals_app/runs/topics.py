@@ -42,6 +42,7 @@ from evals_app.models import (
 from evals_app.runs.ground.remembered import Remembered
 from evals_app.runs.judges.calibration import agreements, labels_of
 from evals_app.runs.reading.outcomes import outcomes_of
+from evals_app.runs.reading.real_topics import RealTopic, real_topics
 from evals_app.runs.reading.suite_verdict import with_last_runs
 from evals_app.runs.release import (
     Candidate,
@@ -71,7 +72,7 @@ class TopicStanding:
     """A topic: its cases, the answer about them, and what a person said.
 
     `last_runs` are the last full runs with cases of it, the oldest first; `judge` is the one that may be
-    trusted least of those that decide.
+    trusted least of those that decide. `real` is what real conversations say.
     """
 
     name: str
@@ -81,6 +82,7 @@ class TopicStanding:
     last_runs: Sequence[TopicRun]
     judge: ComparedJudge | None
     readiness: TopicReadiness | None
+    real: RealTopic
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def topics_of(agent: Agent) -> AgentTopics:
     """Return how an agent does on each topic, in a fixed number of queries."""
     suites = list(with_last_runs(agent.suites.current()).order_by("name", "pk"))
     tagged = _tagged_cases(suites)
-    read = _read_suites(suites, tagged)
+    read, real = _read_suites(suites, tagged), real_topics(suites)
     readiness = _last_readiness(agent)
     names = sorted({name for tags in tagged.values() for name in tags.topics}, key=_by_name)
     topics = [
@@ -107,6 +109,7 @@ def topics_of(agent: Agent) -> AgentTopics:
             name,
             [part for part in read if name in part.tagged.topics],
             readiness.get(name),
+            real.get(name, RealTopic()),
         )
         for name in names
     ]
@@ -188,7 +191,10 @@ _NONE: Counter[Verdict | None] = Counter()
 
 
 def _standing(
-    name: str, parts: Sequence[_SuiteTopics], readiness: TopicReadiness | None
+    name: str,
+    parts: Sequence[_SuiteTopics],
+    readiness: TopicReadiness | None,
+    real: RealTopic,
 ) -> TopicStanding:
     cases = TopicCases()
     for part in parts:
@@ -207,6 +213,7 @@ def _standing(
         last_runs=sorted(runs)[-LAST_RUNS:],
         judge=least_trusted([judge for part in parts for judge in part.judges.get(name, ())]),
         readiness=readiness,
+        real=real,
     )
 
 

@@ -1,6 +1,6 @@
 """Ready by topic: what an agent may answer by itself, on one page that prints well."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -38,10 +38,12 @@ from evals_app.reports.answers.topics.topic_words import (
     STATES,
     ReadinessState,
     cases_of,
+    grown_text,
     judge_text,
     last_runs_text,
     passed_detail,
     passed_text,
+    real_text,
     remarks,
     summary_text,
 )
@@ -49,7 +51,7 @@ from evals_app.reports.renderers.topic_files.topic_markdown import topics_markdo
 from evals_app.reports.renderers.topic_files.topic_table import topic_rows
 from evals_app.reports.words.kinds import KINDS
 from evals_app.runs.reporting import encode, write_csv, write_one_sheet
-from evals_app.runs.topics import topics_of
+from evals_app.runs.topics import TopicStanding, topics_of
 
 SEEING_TOPICS = ("evals_app.view_run", "evals_app.view_agent")
 _TEMPLATES = "admin/evals_app/agents/topics"
@@ -74,6 +76,9 @@ class TopicLine(NamedTuple):
     last_runs: str
     judge: str
     cases_url: str
+    real: str
+    real_url: str
+    grown: list[tuple[str, str]]  # words and addresses
 
 
 @require_GET
@@ -87,7 +92,11 @@ def show_topics(request: HttpRequest, pk: int) -> HttpResponse:
     context = page_context(request, Agent, agent) | {
         "title": "Ready by topic",
         "agent": agent,
-        "lines": [_line(topic, suites) for topic in topics["topics"]],
+        "lines": [
+            _line(topic, suites, _real_url(request, standing), _rise_urls(request, standing))
+            for topic, standing in zip(topics["topics"], found.topics, strict=True)
+        ],
+        "has_real": any(topic.real.failed.total or topic.real.rises for topic in found.topics),
         "summary": summary_text(topics),
         "remarks": list(remarks(topics, today=today)),
         "may_decide": request.user.has_perm(DECIDING),
@@ -97,8 +106,12 @@ def show_topics(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, f"{_TEMPLATES}/page.html", context)
 
 
-def _line(topic: Json, suites: Mapping[str, Suite]) -> TopicLine:
+def _line(
+    topic: Json, suites: Mapping[str, Suite], real_url: str, rise_urls: Sequence[str]
+) -> TopicLine:
     said, cases = topic["readiness"], cases_of(topic)
+    words = map(grown_text, topic["real_conversations"]["grown"])
+    grown = list(zip(words, rise_urls, strict=True))
     tone = _TONES[said["state"]] if said else "calm"
     return TopicLine(
         topic,
@@ -110,7 +123,26 @@ def _line(topic: Json, suites: Mapping[str, Suite]) -> TopicLine:
         f"Last full runs, oldest first: {last_runs_text(topic['last_runs'])}",
         judge_text(topic["judge"]),
         _cases_url(topic, suites),
+        real_text(topic["real_conversations"]),
+        real_url,
+        grown,
     )
+
+
+def _real_url(request: HttpRequest, topic: TopicStanding) -> str:
+    """Return where the real conversations of a topic that failed are listed: in its only set."""
+    if len(topic.real.sets) != 1 or not request.user.has_perm("evals_app.view_conversationset"):
+        return ""
+    url = reverse("admin:evals_app_conversationset_change", args=topic.real.sets)
+    return f"{url}?{urlencode({'topic': topic.name, 'verdict': 'failed'})}"
+
+
+def _rise_urls(request: HttpRequest, topic: TopicStanding) -> list[str]:
+    """Return where the groups that grew in a topic are shown; empty for who may not see that."""
+    may_see = request.user.has_perm("evals_app.view_conversationset")
+    sets = [rise.group.reading.conversation_set_id for rise in topic.real.rises]
+    urls = [reverse("admin:evals_app_conversationset_change", args=[pk]) for pk in sets]
+    return [f"{url}#every-day" if may_see else "" for url in urls]
 
 
 def _tone_of(run: Json) -> str:

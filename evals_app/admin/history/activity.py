@@ -27,6 +27,7 @@ from evals_app.models import (
     AcceptedFailure,
     CaseResult,
     Execution,
+    GroupRise,
     Review,
     ReviewItem,
     Settlement,
@@ -116,6 +117,24 @@ def grades_to_check(user: Any) -> list[ActivityRow]:
             button="Check",
         )
         for task, run, suite, count in rows.annotate(count=Count("pk"))[:MAX_SHOWN]
+    ]
+
+
+def grown_groups(user: Any) -> list[ActivityRow]:
+    """Return what goes wrong more often in real conversations, the newest first."""
+    if not user.has_perm("evals_app.view_conversationset"):
+        return []
+    rises = GroupRise.objects.current().order_by("-began_at", "pk")
+    return [
+        ActivityRow(
+            f"“{rise.group}” goes wrong more often",
+            f"{reverse('admin:evals_app_conversationset_change', args=[target.pk])}#every-day",
+            f"{target}: {rise.failed:,} of {rise.total:,} new conversations, before"
+            f" {rise.failed_before:,} of {rise.total_before:,}",
+        )
+        for rise in rises[:MAX_SHOWN]
+        for target in [rise.group.reading.conversation_set]
+        if target is not None
     ]
 
 

@@ -36,7 +36,7 @@ from evals_app.runs.recorded.daily_imports import (
     remove_daily_import,
     runs_of,
 )
-from evals_app.runs.recorded.growing_groups import ALL, current_rises
+from evals_app.runs.recorded.growing_groups import ALL
 from fixtures_app.editing.times import day_and_time
 
 GROWTH_SIGNS = {
@@ -121,7 +121,7 @@ def _group_lines(row: DailyImport) -> Iterator[GroupLine]:
     last = row.times.exclude(groups={}).order_by("-due_at").first()
     found: Mapping[str, Any] = last.groups if last else {}
     known = NoteGroup.objects.filter(pk__in=map(int, found), removed_at=None).in_bulk()
-    rises = {rise.group_id: rise for rise in current_rises().filter(group__in=known)}
+    rises = {rise.group_id: rise for rise in GroupRise.objects.current().filter(group__in=known)}
     for pk in sorted(known, key=lambda pk: (pk not in rises, known[pk].name)):
         counts = found[str(pk)]
         tone, word = GROWTH_SIGNS[Growth(counts["growth"])]

@@ -97,6 +97,15 @@ class NoteGroup(models.Model):
         return self.name
 
 
+class GroupRiseManager(models.Manager["GroupRise"]):
+    """All rises."""
+
+    def current(self) -> models.QuerySet["GroupRise"]:
+        """Return those that are not over, of groups that are still followed."""
+        rows = self.filter(ended_at=None, group__removed_at=None, group__assertion__isnull=False)
+        return rows.select_related("group__reading__conversation_set")
+
+
 class GroupRise(models.Model):
     """A group that grew beyond chance: found once, and over when its share is as before.
 
@@ -114,6 +123,8 @@ class GroupRise(models.Model):
     topics = models.JSONField(default=list)
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
+
+    objects = GroupRiseManager()
 
     class Meta:
         default_permissions = ()

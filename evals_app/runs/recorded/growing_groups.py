@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import QuerySet
-
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.growth import (
     Growth,
@@ -100,14 +98,6 @@ def note_rises(due: DueImport, found: GradedTime) -> None:
         note_growth(rise, due.daily_import)
 
 
-def current_rises() -> QuerySet[GroupRise]:
-    """Return the rises that are not over, of groups that are still followed."""
-    rows = GroupRise.objects.filter(
-        ended_at=None, group__removed_at=None, group__assertion__isnull=False
-    )
-    return rows.select_related("group__reading__conversation_set", "group__suite")
-
-
 def _count_groups(due: DueImport, runs: Sequence[int]) -> Sequence[_Counted]:
     groups = NoteGroup.objects.filter(
         reading__conversation_set=due.daily_import.conversation_set_id,
@@ -148,7 +138,8 @@ def _count_verdicts(runs: Sequence[int]) -> Counts:
     rows = Execution.objects.filter(
         run__in=runs, verdict__in=[Verdict.PASSED.value, Verdict.FAILED.value]
     ).values_list("verdict", "source__imported_conversation__topics")
-    return _by_topic((verdict == Verdict.PASSED, topics or "") for verdict, topics in rows)
+    counts = _by_topic((verdict == Verdict.PASSED, topics or "") for verdict, topics in rows)
+    return counts if counts[ALL][1] else {}
 
 
 def _by_topic(graded: Iterable[tuple[bool, str]]) -> Counts:

@@ -9,9 +9,14 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core import mail
+from django.test import Client
+from django.urls import reverse
 
+from evals_app.engine.statistics.agreement import Proportion
 from evals_app.library.saving import add_general_check
+from evals_app.library.shipping import set_readiness
 from evals_app.models import (
+    Case,
     ConversationSet,
     DailyImport,
     Delivery,
@@ -21,11 +26,13 @@ from evals_app.models import (
     NoteGroup,
     Reading,
     Suite,
+    TopicReadiness,
     Webhook,
 )
 from evals_app.runs.notices import deliver_due, drop_waiting
+from evals_app.runs.reading.real_topics import RealTopic
 from evals_app.runs.recorded.group_checks import check_of
-from evals_app.runs.recorded.growing_groups import current_rises
+from evals_app.runs.topics import topics_of
 from tests.runs.judged_runs import JUDGE_RULES
 from tests.runs.recorded.conversations import make_set, row_of
 from tests.runs.recorded.daily import DAY, NIGHT, every_day, fire, owner, put
@@ -112,18 +119,18 @@ def test_a_rise_is_noticed_once_and_is_over_when_it_is_as_before(
     assert not GroupRise.objects.exists()
 
     assert state(days(12, 40), group) == ("grew", [12, 40], [2, 80])
-    rise = current_rises().get()
+    rise = GroupRise.objects.current().get()
     assert (rise.failed, rise.total, rise.failed_before, rise.total_before) == (12, 40, 2, 80)
     assert (rise.topics, rise.began_at) == (["price"], days.at)
     assert rise.example is not None
     assert rise.example.case == "3-0"
 
     assert state(days(10, 40), group) == ("grew", [10, 40], [2, 80])  # as before it grew
-    assert current_rises().get() == rise
+    assert GroupRise.objects.current().get() == rise
     assert state(days(0, 5), group)[0] == "grew"  # too few to say that it is over
 
     assert state(days(1, 40), group) == ("not_shown", [1, 40], [2, 80])
-    assert not current_rises().exists()
+    assert not GroupRise.objects.current().exists()
     assert GroupRise.objects.get().ended_at == days.at
 
 
@@ -147,7 +154,7 @@ def test_a_group_that_grows_everywhere_names_no_topic(
     followed(target, suite)
     days(1, 40)
     days(20, 40, topic="")
-    assert current_rises().get().topics == []
+    assert GroupRise.objects.current().get().topics == []
 
 
 def test_groups_without_a_check_or_that_were_removed_are_not_followed(
@@ -159,7 +166,7 @@ def test_groups_without_a_check_or_that_were_removed_are_not_followed(
     days(20, 40)
     group.removed_at = NIGHT
     group.save()
-    assert not current_rises().exists()
+    assert not GroupRise.objects.current().exists()
     assert days(20, 40).groups == {}
 
 
@@ -222,3 +229,49 @@ def test_a_rise_is_told_once_with_shares_and_an_example_but_no_text(
     assert mailed.to == [reader.email]
     assert f"/execution/{rise.example_id}/change/" in mailed.body
     assert not any("This is rude" in text for text in [*sent, mailed.body])
+
+
+# Where it shows
+
+
+def topic(name: str, suite: Suite) -> Any:
+    found = topics_of(suite.agent).find(name)
+    assert found is not None
+    return found
+
+
+def test_a_topic_says_how_many_real_conversations_failed_and_what_grew_in_it(
+    days: Days, target: ConversationSet, suite: Suite, admin_client: Client
+) -> None:
+    Case.objects.create(suite=suite, name="Price", tags=["price", "unheard"], position=9)
+    group = followed(target, suite)
+    assert topic("price", suite).real.failed == Proportion(0, 0)
+    for failed in (1, 2):
+        days(failed, 40)
+    real = topic("price", suite).real
+    assert (real.failed, real.sets, list(real.rises)) == (Proportion(3, 3), (target.pk,), [])
+
+    set_readiness(suite.agent, "price", state="ready", known=["price"], by=owner())
+    TopicReadiness.objects.update(created_at=NIGHT)
+    days(20, 40)
+    found = topic("price", suite)
+    assert found.real.failed == Proportion(23, 23)
+    assert [rise.group for rise in found.real.rises] == [group]
+    assert topic("unheard", suite).real == RealTopic()
+
+    page = admin_client.get(reverse("admin:evals_app_agent_topics", args=[suite.agent.pk]))
+    lines = {line.topic["topic"]: line for line in page.context["lines"]}
+    assert lines["price"].real.startswith("23 of 23")
+    assert f"/conversationset/{target.pk}/" in lines["price"].real_url
+    [(words, url)] = lines["price"].grown
+    assert "20 of 40" in words
+    assert url.startswith(f"/admin/evals_app/conversationset/{target.pk}/")
+    assert (lines["unheard"].real, lines["unheard"].grown) == ("", [])
+    assert sum("Rude" in remark for remark in page.context["remarks"]) == 1
+    [first, *_] = admin_client.get("/admin/").context["look"]
+    assert "Rude" in first.title
+    assert f"/conversationset/{target.pk}/" in first.url
+
+    set_readiness(suite.agent, "price", state="ready", known=["price"], by=owner())
+    page = admin_client.get(reverse("admin:evals_app_agent_topics", args=[suite.agent.pk]))
+    assert not any("Rude" in remark for remark in page.context["remarks"])  # a person knows it

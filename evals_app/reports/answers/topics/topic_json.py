@@ -11,7 +11,7 @@ from evals_app.engine.verdicts.release_check import ComparedJudge, ReleaseAnswer
 from evals_app.engine.verdicts.topic_check import SuiteReason
 from evals_app.reports.answers.agreement import standing_in_words
 from evals_app.reports.answers.release import ReleaseReasonJson, reason_json
-from evals_app.reports.answers.run_answers import Answer, Interval, Json
+from evals_app.reports.answers.run_answers import Answer, Interval, Json, in_json
 from evals_app.reports.answers.topics.topic_words import ReadinessState, topic_sentence
 
 
@@ -54,6 +54,28 @@ class TopicReadinessJson(Answer):
     created_at: datetime
 
 
+class GrownGroupJson(Answer):
+    """A group of notes on real conversations that grew in the topic, and is not as before yet."""
+
+    group: str
+    conversation_set: str = Field(description="Its slug.")
+    began_at: datetime
+    failed: int = Field(description="Of the `graded` conversations when it was found.")
+    graded: int
+    failed_before: int
+    graded_before: int
+
+
+class RealConversationsJson(Answer):
+    """The real conversations with this topic in the last seven daily gradings."""
+
+    failed: int
+    graded: int
+    interval: Interval | None = Field(description="95 %, of the share that fails.")
+    at: datetime | None = Field(description="Of the last grading; null: none.")
+    grown: list[GrownGroupJson]
+
+
 class TopicJson(Answer):
     """A topic of an agent: the answer of the release check about its cases alone."""
 
@@ -74,6 +96,7 @@ class TopicJson(Answer):
     interval: Interval | None = Field(description="95 %, of the share that passes.")
     last_runs: list[TopicRunJson] = Field(description="Full runs, the oldest first.")
     judge: TopicJudgeJson | None = Field(description="null: no judge decides.")
+    real_conversations: RealConversationsJson
     readiness: TopicReadinessJson | None = Field(description="null: no one set it.")
 
 
@@ -141,7 +164,27 @@ def topic_json(topic: Any, *, today: date) -> Json:
             for run in topic.last_runs
         ],
         judge=None if topic.judge is None else _judge_json(topic.judge),
+        real_conversations=_real_json(topic.real),
         readiness=None if readiness is None else readiness_json(readiness, today=today),
+    )
+
+
+def _real_json(real: Any) -> Json:
+    return RealConversationsJson.of(
+        failed=real.failed.count,
+        graded=real.failed.total,
+        interval=None if real.failed.interval is None else list(real.failed.interval),
+        at=in_json(real.at),
+        grown=[
+            GrownGroupJson.of_object(
+                rise,
+                group=rise.group.name,
+                conversation_set=rise.group.reading.conversation_set.slug,
+                graded=rise.total,
+                graded_before=rise.total_before,
+            )
+            for rise in real.rises
+        ],
     )
 
 

@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Literal
 
+from evals_app.engine.statistics.agreement import Proportion
 from evals_app.engine.statistics.trust import Standing
 from evals_app.engine.verdicts.topic_check import SuiteReason, TopicCases, TopicCheck
 from evals_app.reports.answers.agreement import NOT_COMPARED
 from evals_app.reports.answers.release import ANSWERS, ReasonWords, reason_words
 from evals_app.reports.answers.run_answers import Json
 from evals_app.reports.words.figures import UNKNOWN, count_text, whole_interval
+from evals_app.reports.words.shares import rate_text
 
 # A test compares them with the choices of the model.
 ReadinessState = Literal["ready", "limited", "fix_source", "people_only"]
@@ -101,6 +103,19 @@ def last_runs_text(runs: Sequence[Json]) -> str:
     return ", ".join(shares)
 
 
+def real_text(real: Json) -> str:
+    """Write how many real conversations failed: `12 of 40: 30 %, likely 18 to 45 %`."""
+    return rate_text(Proportion(real["failed"], real["graded"])) if real["graded"] else ""
+
+
+def grown_text(group: Json) -> str:
+    """Write that a group grew: `“Old price” is found more often since ...: 15 of 60, before 3 of 120`."""
+    return (
+        f"“{group['group']}” is found more often since {group['began_at'][:10]}: {group['failed']:,} of"
+        f" {group['graded']:,}, before {group['failed_before']:,} of {group['graded_before']:,}"
+    )
+
+
 def summary_text(topics: Json) -> str:
     """Write for how many topics people said what; what is over does not count."""
     all_topics = topics["topics"]
@@ -131,6 +146,12 @@ def remarks(topics: Json, *, today: date) -> Iterator[str]:
             continue
         if said["state"] in _MAY_ANSWER and topic["answer"] != "yes":
             yield f"“{name}” is set as {state}, but the tests say “{topic['sentence']}”"
+        if said["state"] in _MAY_ANSWER:
+            for group in topic["real_conversations"]["grown"]:
+                if group["began_at"] > said["created_at"]:
+                    yield (
+                        f"“{name}” is set as {state}, but in real conversations {grown_text(group)}."
+                    )
         left = _days_left(said["until"], today)
         if left is not None and left <= _SOON_DAYS:
             yield f"“{name}” is {state} until {said['until']}, {_in_days(left)}."

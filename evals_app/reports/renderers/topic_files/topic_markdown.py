@@ -6,10 +6,12 @@ from datetime import date
 from evals_app.reports.answers.run_answers import Json
 from evals_app.reports.answers.topics.topic_words import (
     cases_of,
+    grown_text,
     judge_text,
     last_runs_text,
     passed_detail,
     passed_text,
+    real_text,
     remarks,
     state_text,
     summary_text,
@@ -28,7 +30,15 @@ def topics_markdown(topics: Json, *, today: date) -> Iterator[str]:
         yield f"\n{table(_HEADS, rows)}\n"
 
 
-_HEADS = ("Topic", "Ready?", "Tests say", "Cases passed", "Last runs", "Judge", "Owner", "Until")
+_HEADS = (
+    *("Topic", "Ready?", "Tests say", "Cases passed", "Last runs", "Real ones failed", "Judge"),
+    *("Owner", "Until"),
+)
+
+
+def _grown(topic: Json) -> list[Json]:
+    grown: list[Json] = topic["real_conversations"]["grown"]
+    return grown
 
 
 def _cells(topic: Json) -> tuple[str, ...]:
@@ -40,6 +50,9 @@ def _cells(topic: Json) -> tuple[str, ...]:
         topic["sentence"],
         f"{passed_text(cases)}{f' ({detail})' if detail else ''}",
         last_runs_text(topic["last_runs"]),
+        "; ".join(
+            filter(None, [real_text(topic["real_conversations"]), *map(grown_text, _grown(topic))])
+        ),
         judge_text(topic["judge"]),
         said.get("owner") or "",
         said.get("until") or "",

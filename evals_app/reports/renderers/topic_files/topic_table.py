@@ -10,6 +10,7 @@ TOPIC_HEADERS = (
     *("topic", "state", "owner", "until", "note", "set_by", "set_on"),
     *("answer", "sentence", "cases", "passed", "decided", "interval_low", "interval_high"),
     *("measured", "not_graded", "not_run", "last_runs", "judge", "suites"),
+    *("real_failed", "real_graded", "grown"),
 )
 
 
@@ -18,6 +19,7 @@ def topic_rows(topics: Json) -> Iterator[list[Cell]]:
     yield list(TOPIC_HEADERS)
     for topic in topics["topics"]:
         said, is_known = topic["readiness"] or {}, bool(topic["decided"])
+        real = topic["real_conversations"]
         yield [
             topic["topic"],
             state_text(topic["readiness"]),
@@ -30,4 +32,6 @@ def topic_rows(topics: Json) -> Iterator[list[Cell]]:
             last_runs_text(topic["last_runs"]),
             judge_text(topic["judge"]),
             ", ".join(topic["suites"]),
+            *(real[key] if real["graded"] else None for key in ("failed", "graded")),
+            ", ".join(group["group"] for group in real["grown"]),
         ]
