@@ -209,18 +209,25 @@ class HttpSession:
             are_whole=agent.request_format == "multipart",
         )
         values = {**known, SESSION: self._agent_session}
-        url = with_query(agent.url, self._fill(agent.query, values, exchange))
+        query = self._fill(agent.query, values, exchange, is_form=True)
+        url = with_query(agent.url, query)
         if is_usual:
             return OutgoingRequest(url, known)
         if agent.request is None:
             return OutgoingRequest(url)
-        fields = self._fill(agent.request, values, exchange)
+        is_form = agent.request_format != "json"
+        fields = self._fill(agent.request, values, exchange, is_form=is_form)
         return encode_fields(url, fields, agent.request_format)
 
     def _fill(
-        self, fields: Mapping[str, object], values: Mapping[str, object], exchange: Exchange
+        self,
+        fields: Mapping[str, object],
+        values: Mapping[str, object],
+        exchange: Exchange,
+        *,
+        is_form: bool,
     ) -> dict[str, object]:
-        filled, warnings = filled_request(fields, values)
+        filled, warnings = filled_request(fields, values, is_form=is_form)
         exchange.notes.extend(warning for warning in warnings if warning not in exchange.notes)
         return filled
 

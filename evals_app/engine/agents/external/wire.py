@@ -20,11 +20,17 @@ BESIDE_TEXT = ("tool_calls", "input_tokens", "output_tokens", "session_id")
 
 
 def filled_request(
-    body: Mapping[str, object], request: Mapping[str, Any]
+    body: Mapping[str, object], request: Mapping[str, Any], *, is_form: bool = False
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Fill the usual request into a body; also return warnings about what the case does not set."""
+    """Fill the usual request into a body; also return warnings about what the case does not set.
+
+    In a form and in a query an empty list is a name that is repeated never, so it would be left out:
+    the history is `[]` there, as JSON, as it is JSON in later turns.
+    """
     message = {"role": "user", "content": request["input"]}
     known = {"files": [], **request, MESSAGES: [*request["history"], message]}
+    if is_form and not request["history"]:
+        known["history"] = "[]"
     missing: list[str] = []
 
     def value_of(name: str) -> object:

@@ -88,6 +88,23 @@ async def test_a_form_is_sent() -> None:
     ]
 
 
+@pytest.mark.parametrize("request_format", ["json", "form", "multipart"])
+async def test_a_conversation_that_begins_has_an_empty_history(request_format: str) -> None:
+    said = {"said": "{{history}}"}
+
+    asked = await asked_by(
+        "Hi", query=said, request={"q": "{{input}}", **said}, request_format=request_format
+    )
+
+    assert parse_qs(urlsplit(asked.path).query) == {"said": ["[]"]}
+    if request_format == "json":
+        assert asked.body == {"q": "Hi", "said": []}
+    elif request_format == "form":
+        assert parse_qsl(asked.raw.decode()) == [("q", "Hi"), ("said", "[]")]
+    else:
+        assert [part.get_payload() for part in parts_of(asked)] == ["Hi", "[]"]
+
+
 def parts_of(asked: Asked) -> list[Part]:
     head = f"content-type: {asked.headers['content-type']}\r\n\r\n".encode()
     parts = message_from_bytes(head + asked.raw).get_payload()
