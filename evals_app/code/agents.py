@@ -99,14 +99,14 @@ def _of_function(function: Callable[..., Any]) -> AgentSpec:
     try:
         return AgentSpec.model_validate(written)
     except ValidationError as exc:
-        raise SuiteError(messages_of(exc)) from exc
+        raise SuiteError(messages_of(exc)) from None
 
 
 def _in_file(path: Path) -> AgentSpec:
     try:
         return read_agent(path)
     except FormatError as exc:
-        raise SuiteError(str(item) for item in exc.problems if item.level == "error") from exc
+        raise SuiteError(str(item) for item in exc.problems if item.level == "error") from None
 
 
 def _missing(suite: Suite, slug: str, project: Project) -> str:

@@ -70,7 +70,7 @@ async def freeze_run(suite: Suite, agent: AgentSpec, choices: CodeChoices) -> Fr
         tested = with_model(agent, choices.model)
         spec = as_in_snapshots(_with_judge(suite.spec, choices.judge))
     except CannotError as exc:
-        raise SuiteError(exc.problems) from exc
+        raise SuiteError(exc.problems) from None
     obstacles = _obstacles(suite, agent)
     needs, cases = _look_at(spec, tested, choices.part, obstacles)
     _require_fixtures(suite, obstacles)

@@ -166,7 +166,7 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except FormatError as exc:
-        raise SuiteError(str(item) for item in exc.problems if item.level == "error") from exc
+        raise SuiteError(str(item) for item in exc.problems if item.level == "error") from None
 
 
 def _without_none(**keys: Any) -> dict[str, Any]:

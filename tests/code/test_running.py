@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -217,8 +218,22 @@ def test_reports_are_those_of_a_site() -> None:
     ],
 )
 def test_what_cannot_run_says_why(choices: dict[str, Any], words: str) -> None:
-    with pytest.raises(SuiteError, match=words):
+    with pytest.raises(SuiteError, match=words) as caught:
         run(GREETINGS, **({"agent": greet} | choices))
+
+    assert "direct cause" not in traceback_of(caught.value)
+
+
+def traceback_of(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))
+
+
+def test_a_mistyped_check_is_one_error_that_says_what_was_meant() -> None:
+    with pytest.raises(SuiteError, match="Did you mean 'contains'") as caught:
+        Suite("Shop", cases=[Case("Refund", "Hi", checks=[check("contians", value="x")])])
+
+    shown = traceback_of(caught.value)
+    assert shown.count("Traceback") == shown.count("'contians'") == 1
 
 
 @pytest.mark.parametrize(
