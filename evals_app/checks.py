@@ -200,7 +200,10 @@ def broken_plugins(app_configs: object, **_: object) -> Iterable[CheckMessage]: 
     Commands do not check this: each loads the plug-ins that it needs.
     """
     # Not above: commands that check no plug-ins would load every format.
-    from evals_app.formats.reader_plugins import reader_plugins  # noqa: PLC0415
+    from evals_app.formats.reader_plugins import (  # noqa: PLC0415
+        reader_conflicts,
+        reader_plugins,
+    )
 
     found = (
         *(GRADERS.offers, judge_plugins(), reader_plugins()),
@@ -208,6 +211,9 @@ def broken_plugins(app_configs: object, **_: object) -> Iterable[CheckMessage]: 
     )
     for problem in chain.from_iterable(offered.problems.values() for offered in found):
         yield Warning(problem, hint="docs/plugins.md has an example.", id="evals_app.W006")
+    for conflict in reader_conflicts():
+        hint = "Uninstall one of the packages, or choose the format with each import."
+        yield Warning(conflict, hint=hint, id="evals_app.W009")
 
 
 @register("environment")

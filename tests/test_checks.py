@@ -7,6 +7,7 @@ import pytest
 from django.conf import settings as site
 
 from evals_app.checks import (
+    broken_plugins,
     permitted_variables,
     private_database,
     queue_settings,
@@ -17,6 +18,7 @@ from evals_app.checks import (
     wordnet_files,
 )
 from tests.engine.permitting import permitting
+from tests.offered import Offer
 
 
 def ids() -> list[str | None]:
@@ -171,6 +173,16 @@ def test_a_deployment_is_warned_of_variables_that_may_go_to_any_server(
     assert [warning.id for warning in warnings] == ["evals_app.W006"] * 2
     assert ["PROVIDER_LOOSE" in warnings[0].msg, "AGENT_LOOSE" in warnings[1].msg] == [True, True]
     assert "CANARY" not in "".join(warning.msg for warning in warnings)
+
+
+def test_two_packages_that_read_the_same_files_are_warned_of(offer: Offer) -> None:
+    reader = "tests.formats.test_reader_plugins:quiz"
+    offer("readers", quiz=reader, trivia=reader)
+
+    (warning,) = broken_plugins(None)
+
+    assert warning.id == "evals_app.W009"
+    assert "*.quiz.txt" in warning.msg
 
 
 def test_a_misspelt_variable_is_named_with_the_nearest(settings: Any) -> None:

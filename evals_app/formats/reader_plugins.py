@@ -6,9 +6,10 @@ A package offers one by the entry point `evalwell.readers`. docs/plugins.md has 
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -122,6 +123,16 @@ def reader_plugins() -> PluginsFound:
     return find_plugins("readers", problem_of=_problem)
 
 
+def reader_conflicts() -> list[str]:
+    """Return a sentence about each two readers of files of the same name."""
+    offered = reader_plugins().plugins.values()
+    return [
+        f"The readers {_name_of(one)} and {_name_of(other)} both read {', '.join(sorted(both))}."
+        for one, other in combinations(offered, 2)
+        if (both := {*one.value.files}.intersection(other.value.files))
+    ]
+
+
 def _problem(name: str, value: Any) -> str | None:
     """Explain why something cannot be a reader; None if it can."""
     if not isinstance(value, FileReader):
@@ -168,11 +179,16 @@ def finds_plugin_file(path: str) -> bool:
 
 
 def reader_of(path: str, content: bytes, problems: list[Problem]) -> Plugin | None:
-    """Return the plug-in that reads a file, by its name, else by its content; None if none does."""
+    """Return the plug-in that reads a file, by its name, else by its content; None if none does.
+
+    Two that read files of this name are a problem: which one is meant only people know.
+    """
     plugins = reader_plugins().plugins
-    for name, dialect in _plugin_dialects().items():
-        if dialect.finds(path):
-            return plugins[name]
+    named = [plugins[name] for name, dialect in _plugin_dialects().items() if dialect.finds(path)]
+    if len(named) > 1:
+        problems.append(Problem(path, 0, 0, "", "", _too_many(named)))
+    if named:
+        return named[0]
     for plugin in plugins.values():
         try:
             if plugin.value.recognizes(path, content):
@@ -216,8 +232,18 @@ def _failure_of(plugin: Plugin, exc: BaseException) -> str:
     return f"{_who(plugin)} raised {type(exc).__name__}: {text}."
 
 
+def _too_many(plugins: Sequence[Plugin]) -> str:
+    readers = " and ".join(map(_name_of, plugins))
+    formats = " or ".join(plugin.name for plugin in plugins)
+    return f"The readers {readers} all read files of this name. Choose the format {formats}."
+
+
 def _who(plugin: Plugin) -> str:
-    return f"The reader {plugin.name} of the package {plugin.package}"
+    return f"The reader {_name_of(plugin)}"
+
+
+def _name_of(plugin: Plugin) -> str:
+    return f"{plugin.name} of the package {plugin.package}"
 
 
 def _document(

@@ -70,6 +70,7 @@ quiz, whole, nothing, wrongly = _quiz(), _quiz(read_whole), _quiz(read_nothing),
 sets, leaving = _quiz(read_sets), _quiz(leave)
 by_content = _quiz(recognizes=lambda _path, content: content.startswith(b"QUIZ"))
 failing = _quiz(recognizes=fail)
+by_name = _quiz(files=("*.trivia.txt",))
 nameless, ours = _quiz(title=""), _quiz(files=("agent.yaml", "*.suite.yaml"))
 misfit = _quiz(sample=(("quiz.json", "{}"),))
 
@@ -162,6 +163,24 @@ def test_one_that_fails_to_recognize_is_a_warning(offer: Offer) -> None:
 
     assert [located.spec.slug for located in imported.suites] == ["s"]
     assert any("RuntimeError: no model" in warning.message for warning in imported.warnings)
+
+
+def test_two_that_read_files_of_one_name_are_both_named_and_the_format_decides(
+    offer: Offer,
+) -> None:
+    offer("readers", quiz=the("quiz"), trivia=the("whole"), other=the("by_name"))
+    file = SourceFile("a.quiz.txt", b"Hi=Hello")
+
+    problem = problems_of(file, agent="shop")[0]
+    chosen = read_files([file], dialect="trivia")
+
+    assert "quiz of the package" in problem.message
+    assert "trivia of the package" in problem.message
+    assert chosen.suites[0].spec.slug == "whole"
+    (conflict,) = reader_plugins.reader_conflicts()
+    assert "*.quiz.txt" in conflict
+    assert "quiz of" in conflict
+    assert "trivia of" in conflict
 
 
 @pytest.mark.parametrize(
