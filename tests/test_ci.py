@@ -140,6 +140,21 @@ def test_only_a_tag_releases_and_each_job_may_do_only_its_own_part() -> None:
     assert (jobs["pypi"]["needs"], jobs["pypi"]["environment"]) == ("build", "pypi")
 
 
+def test_a_release_with_placeholders_is_refused(tmp_path: Path) -> None:
+    steps = yaml.safe_load(RELEASE.read_text(encoding="utf-8"))["jobs"]["build"]["steps"]
+    (script,) = [step["run"] for step in steps if step.get("name") == "Refuse placeholders"]
+    guide = tmp_path / "docs" / "ci.md"
+    guide.parent.mkdir()
+
+    def refuses(account: str) -> bool:
+        guide.write_text(f"uses: {account}/evalwell@1.0\n", encoding="utf-8")
+        done = subprocess.run(["/bin/sh", "-e", "-c", script], cwd=tmp_path, check=False)
+        return done.returncode == 1
+
+    assert refuses("OWNER")
+    assert not refuses("tidy-cats")
+
+
 def test_updates_are_proposed_for_everything_that_is_pinned() -> None:
     (updates,) = list(yaml.safe_load_all((ROOT / ".github" / "dependabot.yml").read_text()))
 
