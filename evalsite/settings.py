@@ -171,6 +171,7 @@ GROUP_ROLES = variables.roles_of_groups("EVALWELL_GROUP_ROLES")
 # Sessions: see evals_app/models/people/sessions.py.
 SESSION_ENGINE = "evals_app.models.people.sessions"
 IDLE = timedelta(minutes=environment.count("EVALWELL_IDLE_MINUTES", 12 * 60, least=1))
+SESSION_COOKIE_AGE = 3600 * environment.count("EVALWELL_SESSION_HOURS", 14 * 24, least=1)
 OTP_TOTP_ISSUER = "Evalwell"
 OTP_TOTP_THROTTLE_FACTOR = OTP_STATIC_THROTTLE_FACTOR = 0  # the limits of django-axes apply
 PASSWORD_RESET_TIMEOUT = 3600  # of links that people ask for who forgot their password

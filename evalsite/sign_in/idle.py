@@ -1,4 +1,4 @@
-"""Sessions end when their person does nothing for long, and two weeks after they signed in."""
+"""Sessions end when their person does nothing for long, and some time after they signed in."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -15,7 +15,7 @@ from evals_app.requests.throttles import address_of
 
 
 class IdleSessions:
-    """End a session that was idle for too long; note that any other is used."""
+    """End a session that was idle or open for too long; note that any other is used."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -24,9 +24,9 @@ class IdleSessions:
         """Answer the request."""
         session: Any = request.session
         if settings.SESSION_COOKIE_NAME in request.COOKIES and SESSION_KEY in session:
-            if session.has_ended:
+            if ended_after := session.ended_after:
                 logout(request)
-                _explain(request)
+                _explain(request, ended_after)
             elif not _asks_by_itself(request):
                 session.note_use()
         return self.get_response(request)
@@ -37,14 +37,14 @@ def _asks_by_itself(request: HttpRequest) -> bool:
     return request.method == "GET" and "HX-Request" in request.headers
 
 
-def _explain(request: HttpRequest) -> None:
+def _explain(request: HttpRequest, ended_after: timedelta) -> None:
     if request.path.startswith("/admin/") and "HX-Request" not in request.headers:
-        messages.info(request, f"You were signed out, because {in_words(settings.IDLE)} passed.")
+        messages.info(request, f"You were signed out, because {in_words(ended_after)} passed.")
 
 
-def in_words(idle: timedelta) -> str:
+def in_words(duration: timedelta) -> str:
     """Return a duration: "12 hours", "90 minutes"."""
-    minutes = round(idle.total_seconds() / 60)
+    minutes = round(duration.total_seconds() / 60)
     number, unit = (minutes // 60, "hour") if minutes % 60 == 0 else (minutes, "minute")
     return f"1 {unit}" if number == 1 else f"{number} {unit}s"
 

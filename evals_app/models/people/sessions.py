@@ -72,16 +72,16 @@ class SessionStore(DatabaseStore):
         SignedInSession.objects.filter(session_key=self.session_key).update(seen_at=now)
 
     @property
-    def has_ended(self) -> bool:
-        """Whether its person did nothing for too long, or signed in too long ago."""
-        return _has_ended(self.seen_at, self.get(_SIGN_IN))
+    def ended_after(self) -> timedelta | None:
+        """The time that ended it: without its person, or since they signed in; None while it lasts."""
+        return _ended_after(self.seen_at, self.get(_SIGN_IN))
 
 
-def _has_ended(seen_at: datetime | None, sign_in: dict[str, Any] | None) -> bool:
-    now = timezone.now()
-    began = _time(sign_in["at"]) if sign_in else now
-    idle = now - seen_at if seen_at else timedelta()
-    return idle > settings.IDLE or now - began > timedelta(seconds=settings.SESSION_COOKIE_AGE)
+def _ended_after(seen_at: datetime | None, sign_in: dict[str, Any] | None) -> timedelta | None:
+    now, longest = timezone.now(), timedelta(seconds=settings.SESSION_COOKIE_AGE)
+    if sign_in and now - _time(sign_in["at"]) > longest:
+        return longest
+    return settings.IDLE if seen_at and now - seen_at > settings.IDLE else None
 
 
 def _time(seconds: float) -> datetime:
@@ -107,7 +107,7 @@ def open_sessions(person: User) -> list[OpenSession]:
     for row in rows.order_by("-seen_at"):
         data = row.get_decoded()
         sign_in = data.get(_SIGN_IN)
-        if not _is_valid(person, data) or _has_ended(row.seen_at, sign_in):
+        if not _is_valid(person, data) or _ended_after(row.seen_at, sign_in):
             continue
         told = sign_in or {"at": None, "address": "", "browser": ""}
         found.append(
