@@ -13,8 +13,8 @@ from evals_app.engine.specs.base_spec import ProviderSpec
 
 _RATES = ("input_usd", "output_usd", "cache_read_usd", "cache_write_5m_usd", "cache_write_1h_usd")
 # Of each provider: model, first day, for prompts above this many tokens, then the rates in USD per
-# million tokens. Prices that are left out are not listed by the provider. The first migration names
-# the sources.
+# million tokens. Prices that are left out are not listed by the provider. The migrations that write
+# them name the sources.
 _PRICES: Mapping[str, tuple[tuple[object, ...], ...]] = {
     "anthropic": (
         ("claude-haiku-5-5", "2026-10-07", 0, "0.10", "0.50", None, "0.125", "0.20"),
@@ -28,6 +28,7 @@ _PRICES: Mapping[str, tuple[tuple[object, ...], ...]] = {
         ("gpt-6.2-sol", "2026-11-01", 272_000, "4", "15", "0.20", "5"),
         ("gpt-6.1-terra", "2026-11-01", 0, "1", "5", "0.05", "1.25"),
         ("gpt-6.1-terra", "2026-11-01", 272_000, "2", "7.50", "0.10", "2.50"),
+        ("gpt-5-mini", "2026-11-01", 0, "0.25", "2", "0.025"),
         ("text-embedding-3-small", "2026-11-01", 0, "0.02", "0"),
     ),
     "gemini": (
