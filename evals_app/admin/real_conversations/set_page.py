@@ -175,7 +175,8 @@ def _lines(rows: Sequence[ImportedConversation], *, may_read: bool) -> list[Conv
 def _graded_runs(request: HttpRequest, target: ConversationSet) -> list[Run]:
     if not request.user.has_perm("evals_app.view_run"):
         return []
-    return list(target.runs.order_by("-pk").defer("summary")[:_LAST])
+    graded = target.runs.filter(is_tryout=False).order_by("-pk")
+    return list(graded.defer("summary")[:_LAST])
 
 
 def _gradings(target: ConversationSet) -> dict[str, object]:
