@@ -298,6 +298,7 @@ PAGES: dict[str, Need] = {
     f"{_GROUP}check/draft/": f"{_READS} {RUNNING}",
     f"{_GROUP}check/live/": {"GET": f"{_READS} {RUNNING}", "POST": NOBODY},
     f"{_SET}imports/<int:pk>/discard/": "add_conversationset",
+    f"{_RUN}copy/": "add_conversationset view_run view_execution",
     f"{_SET}gradings/<int:pk>/cancel/": f"{RUNNING} view_conversationset",
     f"{_SETTLEMENT}start/<int:pk>/": RUNNING,
     f"{_SETTLEMENT}start/<int:pk>/price/": RUNNING,
@@ -469,6 +470,9 @@ REST: dict[str, dict[str, Scoped]] = {
     f"{_SETS}<slug:slug>/imports/<int:pk>/": {
         "GET": ("read", "view_conversationset"),
         "DELETE": ("author", "add_conversationset"),
+    },
+    f"{_SETS}<slug:slug>/runs/": {
+        "POST": ("author", "add_conversationset view_run view_execution")
     },
     f"{_SETS}<slug:slug>/gradings/<int:pk>/": {
         "GET": ("read", "view_conversationset"),

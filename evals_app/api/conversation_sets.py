@@ -24,6 +24,7 @@ from evals_app.models import (
     ConversationImport,
     ConversationSet,
     ImportedConversation,
+    Run,
 )
 from evals_app.models.people.activity import note_act
 from evals_app.reports.answers.run_answers import Answer, Json
@@ -34,6 +35,7 @@ from evals_app.requests.conversation_sets import (
     ConversationImportAnswer,
     ConversationSetAnswer,
     ConversationSetDetails,
+    CopyRun,
     GradeConversations,
     GradingForecast,
     ImportedConversationAnswer,
@@ -62,6 +64,7 @@ from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import RefusedError, refused_at
 from evals_app.requests.throttles import Uploads
 from evals_app.runs.ground.rights import RUNNING
+from evals_app.runs.recorded.copied_runs import copy_run
 from evals_app.runs.recorded.grade_conversations import WantedConversations
 from evals_app.runs.recorded.import_conversations import import_conversations
 from evals_app.runs.recorded.sets import find_or_make_set, remove_set
@@ -77,6 +80,12 @@ _PIECE = 1024 * 1024
 _VIEW = Need(Scope.READ, "evals_app.view_conversationset")
 _READ = Need(Scope.READ, "evals_app.view_conversationset", "evals_app.view_execution")
 _ADD = Need(Scope.AUTHOR, "evals_app.add_conversationset")
+_COPY = Need(
+    Scope.AUTHOR,
+    "evals_app.add_conversationset",
+    "evals_app.view_run",
+    "evals_app.view_execution",
+)
 _REMOVE = Need(Scope.AUTHOR, "evals_app.delete_conversationset")
 _GRADE = Need(Scope.RUN, *RUNNING, "evals_app.view_conversationset")
 
@@ -246,6 +255,33 @@ def _import(
         raise RefusedError(problems[0], errors=[])
     masker = Masker() if is_masked else None
     return import_conversations(target, file, masker=masker, columns=columns, by=by)
+
+
+class CopiesOfRuns(Endpoint):
+    """Copying conversations of runs into a set."""
+
+    needs: ClassVar = {"POST": _COPY}
+
+    @extend_schema(
+        operation_id="conversation_sets_copy_run",
+        summary="Copy conversations of a run into a set",
+        description="Each is copied once, masked as files are. Of more than 500 a worker copies them:"
+        " the answer is then 202.",
+        request=CopyRun,
+        responses={
+            **responses(ConversationImportAnswer, 404, 422, status=201),
+            (202, "application/json"): ConversationImportAnswer,
+        },
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        body = read_body(CopyRun, request.data)
+        target = _set(slug)
+        run = find_or_404(Run.objects.defer("summary"), pk=body.run)
+        how: dict[str, Any] = {"verdict": body.verdict, "is_masked": body.masking}
+        row = copy_run(run, target, by=user_of(request), **how)
+        response = new_response(import_json(row), "conversation-import", target.slug, row.pk)
+        response.status_code = 201 if row.finished_at else 202
+        return response
 
 
 def _column(written: str) -> tuple[str, str]:

@@ -64,6 +64,7 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
         "conversation-grading",
     ),
     (f"{_SET}/daily-import/", daily_imports.OneDailyImport, "daily-import"),
+    (f"{_SET}/runs/", conversation_sets.CopiesOfRuns, "conversation-set-runs"),
     (f"{_SET}/conversations/", conversation_sets.ConversationsOfSet, "conversations-of-set"),
     (f"{_SET}/grade/", conversation_sets.GradeSet, "conversation-set-grade"),
     (f"{_SET}/grade/forecast/", conversation_sets.ForecastGrading, "conversation-set-forecast"),

@@ -19,7 +19,7 @@ from evals_app.models import (
 from evals_app.reports.answers.forecasts import all_in_words
 from evals_app.reports.answers.run_answers import Answer, Json
 from evals_app.reports.words.imports import import_in_words
-from evals_app.requests.bodies import Ceiling, no_such
+from evals_app.requests.bodies import Ceiling, RunId, no_such
 from evals_app.requests.problems import RefusedError
 from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.recorded.grade_conversations import (
@@ -74,6 +74,16 @@ class GradeConversations(Wanted):
 
     def sample(self) -> WantedConversations:
         return self.to_wanted(count=self.count, a_day=self.a_day)
+
+
+class CopyRun(Spec):
+    """A run whose conversations are copied into a set."""
+
+    run: RunId
+    verdict: Literal["", "passed", "failed", "errored", "measured"] = Field(
+        default="", description="Only those with this verdict."
+    )
+    masking: bool = Field(default=True, description="`false` keeps names, addresses and numbers.")
 
 
 class ConversationSetAnswer(Answer):
@@ -176,7 +186,7 @@ def _state(row: ConversationImport) -> State:
         return "imported"
     if row.failure:
         return "failed"
-    if not row.upload:
+    if not row.is_by_worker:
         return "interrupted"
     return "importing" if row.claim else "waiting"
 

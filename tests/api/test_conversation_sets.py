@@ -12,11 +12,11 @@ from rest_framework.test import APIClient
 from evals_app.api import conversation_sets
 from evals_app.models import ApiToken, Assertion, ConversationSet, Run
 from evals_app.runs.process.worker_loop import work
-from evals_app.runs.recorded import waiting_gradings
+from evals_app.runs.recorded import copied_runs, waiting_gradings
 from evals_app.runs.recorded.waiting_gradings import start_waiting_gradings
 from evals_app.runs.recorded.waiting_imports import import_waiting
-from tests.runs.recorded.conversations import content_of, imported, row_of, rows_of
-from tests.runs.suites import make_suite
+from tests.runs.recorded.conversations import content_of, imported, make_set, row_of, rows_of
+from tests.runs.suites import finished, make_suite
 
 pytestmark = pytest.mark.django_db
 
@@ -94,6 +94,26 @@ def test_many_are_graded_by_a_worker(client: APIClient, monkeypatch: pytest.Monk
     assert client.delete(at).status_code == 204
     assert client.get(at).status_code == 404
     assert not waiting_gradings.has_waiting_gradings()
+
+
+def test_conversations_of_a_run_are_copied(
+    client: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = finished(make_suite(["hello", "bye"]))
+    make_set()
+    at = f"{URL}help-desk/runs/"
+    made = client.post(at, {"run": run.pk, "verdict": "failed"}, format="json")
+    assert (made.status_code, made.json()["added"]) == (201, 1)
+    assert client.get(made.headers["Location"]).json()["file_name"] == f"run {run.pk}, failed"
+    missing = client.post(at, {"run": run.pk, "verdict": "errored"}, format="json")
+    assert missing.status_code == 422
+    assert client.post(at, {"run": 999}, format="json").status_code == 404
+
+    monkeypatch.setattr(copied_runs, "MAX_AT_ONCE", 1)
+    sent = client.post(at, {"run": run.pk}, format="json")
+    assert (sent.status_code, sent.json()["state"]) == (202, "waiting")
+    import_waiting()
+    assert client.get(sent.headers["Location"]).json()["added"] == 1
 
 
 def test_conversations_are_filtered(client: APIClient) -> None:

@@ -149,6 +149,7 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
     grading = {"suite": "greetings", "count": 1, "max_cost_usd": 1}
     return {
         "POST /api/conversation-sets/": {"name": "Chat"},
+        "POST /api/conversation-sets/{slug}/runs/": {"run": known["runs"], "masking": False},
         "POST /api/conversation-sets/{slug}/grade/": grading,
         "POST /api/conversation-sets/{slug}/grade/forecast/": grading,
         "PUT /api/conversation-sets/{slug}/daily-import/": {"url": "https://x.example.org/a.csv"},

@@ -10,7 +10,7 @@ from evals_app.models import Assertion, ConversationSet, Run, Transcript
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.recorded.sets import CannotRemoveSetError, remove_set
 from tests.runs.recorded.conversations import content_of, row_of, rows_of
-from tests.runs.suites import make_suite
+from tests.runs.suites import finished, make_suite
 
 pytestmark = pytest.mark.django_db
 
@@ -42,6 +42,16 @@ def test_a_file_is_imported_once_masked_and_a_sample_is_graded(week: Path) -> No
     assert Run.objects.get().total == 2
     stored = Transcript.objects.get(execution__case="ann").trial["turns"][0]["user"]
     assert "ann@example.org" not in stored
+
+
+def test_conversations_of_a_run_are_copied() -> None:
+    run = finished(make_suite())
+    assert "3 conversations were imported" in called("--from-run", run.pk, "--set", "Ours")
+    assert ConversationSet.objects.get(slug="ours").count == 3
+    with pytest.raises(CommandError, match="no run 999"):
+        called("--from-run", 999, "--set", "Ours")
+    with pytest.raises(CommandError, match="Name a file"):
+        called("--set", "Ours")
 
 
 @pytest.mark.parametrize(

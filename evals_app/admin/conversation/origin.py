@@ -13,6 +13,7 @@ class ConversationOrigin(NamedTuple):
     row: ImportedConversation
     file: ConversationImport
     masked: str
+    source: Execution | None  # of ours, of which it is a copy
 
 
 def origin_of(request: HttpRequest, execution: Execution) -> ConversationOrigin | None:
@@ -32,4 +33,12 @@ def origin_of(request: HttpRequest, execution: Execution) -> ConversationOrigin 
     if row is None or file is None:
         return None
     masked = ", ".join(f"{kind} {count:,}" for kind, count in file.masked.items())
-    return ConversationOrigin(row, file, masked)
+    return ConversationOrigin(row, file, masked, _source_of(row, file))
+
+
+def _source_of(row: ImportedConversation, file: ConversationImport) -> Execution | None:
+    """Return the conversation of a run that was copied, as long as it exists."""
+    key = row.external_id.removeprefix("conversation-")
+    if file.source_run_id is None or not key.isdecimal():
+        return None
+    return Execution.objects.select_related("run").filter(pk=int(key)).first()

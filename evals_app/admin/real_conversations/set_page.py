@@ -141,7 +141,7 @@ def list_context(request: HttpRequest, target: ConversationSet) -> dict[str, obj
 
 
 def _is_under_way(row: ConversationImport) -> bool:
-    return bool(row.upload) and row.finished_at is None
+    return row.is_by_worker and row.finished_at is None and not row.failure
 
 
 def _page(form: FilterForm, target: ConversationSet, before: str) -> list[ImportedConversation]:

@@ -1,6 +1,7 @@
 """Addresses of what people do with sets of real conversations."""
 
 from evals_app.admin.kit.pages import page_path
+from evals_app.admin.real_conversations.copy_page import copy_of_run
 from evals_app.admin.real_conversations.daily_section import (
     ask_to_remove_daily_import,
     change_daily_import,
@@ -13,6 +14,7 @@ from evals_app.admin.real_conversations.set_page import ask_to_discard, ask_to_r
 _SET = "conversationset"
 
 urlpatterns = [
+    page_path("run/<int:pk>/copy/", copy_of_run, name="run_copy"),
     page_path(f"{_SET}/import/", import_file, name=f"{_SET}_import"),
     page_path(f"{_SET}/import/look/", look, name=f"{_SET}_look"),
     page_path(f"{_SET}/<int:pk>/cases/", make_cases_of_set, name=f"{_SET}_cases"),

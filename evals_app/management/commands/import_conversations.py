@@ -13,9 +13,10 @@ from evals_app.formats.conversations.read import read_conversations
 from evals_app.formats.masking.masker import Masker
 from evals_app.management import usage_error
 from evals_app.management.numbers import usd, whole
-from evals_app.models import ConversationSet, Suite
+from evals_app.models import ConversationImport, ConversationSet, Run, Suite
 from evals_app.reports.answers.forecasts import in_words
 from evals_app.reports.words.imports import import_in_words
+from evals_app.runs.recorded.copied_runs import CannotCopyError, copy_run
 from evals_app.runs.recorded.grade_conversations import (
     WantedConversations,
     left_out_of,
@@ -43,12 +44,20 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("files", nargs="+", metavar="FILE", help="Files with conversations.")
+        parser.add_argument("files", nargs="*", metavar="FILE", help="Files with conversations.")
         parser.add_argument(
             "--set",
             required=True,
             metavar="NAME",
             help="The set that they belong to; it is made where there is none of this name.",
+        )
+        parser.add_argument(
+            "--from-run",
+            type=int,
+            action="append",
+            default=[],
+            metavar="RUN",
+            help="Copy the conversations of this run, too; may be repeated.",
         )
         parser.add_argument(
             "--column",
@@ -87,19 +96,22 @@ class Command(BaseCommand):
         columns = dict(_column(written) for written in options["column"])
         suite = _suite(options["grade"]) if options["grade"] else None
         contents = [(Path(name).name, _content(name)) for name in options["files"]]
+        runs = [_run(number) for number in options["from_run"]]
+        if not contents and not runs:
+            raise usage_error("Name a file, or a run with --from-run.")
         target = find_or_make_set(options["set"])
+        is_masked = not options["no_masking"]
         brought: list[int] = []
-        for name, content in contents:
-            masker = None if options["no_masking"] else Masker()
-            file = read_conversations(name, content, columns=columns)
-            try:
+        try:
+            for name, content in contents:
+                masker = Masker() if is_masked else None
+                file = read_conversations(name, content, columns=columns)
                 row = import_conversations(target, file, masker=masker, columns=columns)
-            except CannotImportConversationsError as error:
-                raise usage_error(str(error)) from error
-            brought += [row.run_id] if row.added else []
-            self.stdout.write(f"{name}, into {target.name}:")
-            for sentence in import_in_words(model_to_dict(row)):
-                self.stdout.write(f"  {sentence}")
+                brought += self._report(row)
+            for run in runs:
+                brought += self._report(copy_run(run, target, is_masked=is_masked, by_worker=False))
+        except (CannotImportConversationsError, CannotCopyError) as error:
+            raise usage_error(str(error)) from error
         if suite is None:
             return
         wanted = WantedConversations(count=options["sample"])
@@ -109,6 +121,13 @@ class Command(BaseCommand):
         if options["only_new"]:
             wanted = replace(wanted, imports=tuple(brought))
         self._grade(target, suite, wanted, options)
+
+    def _report(self, row: ConversationImport) -> list[int]:
+        """Write what an import did, and return its run if it brought something."""
+        self.stdout.write(f"{row.file_name}, into {row.conversation_set.name}:")
+        for sentence in import_in_words(model_to_dict(row)):
+            self.stdout.write(f"  {sentence}")
+        return [row.run_id] if row.added else []
 
     def _grade(
         self,
@@ -147,6 +166,13 @@ def _content(name: str) -> bytes:
         return Path(name).read_bytes()
     except OSError as error:
         raise usage_error(f"{name} cannot be read: {error.strerror}.") from error
+
+
+def _run(number: int) -> Run:
+    run = Run.objects.filter(pk=number).defer("summary").first()
+    if run is None:
+        raise usage_error(f"There is no run {number}.")
+    return run
 
 
 def _suite(slug: str) -> Suite:

@@ -43,6 +43,9 @@ class ConversationSet(models.Model):
 class ConversationImport(models.Model):
     """One file that was imported into a set; its run holds the conversations that it added.
 
+    Instead of a file it may have the conversations of a run of ours, the `source_run`: those with the
+    `source_verdict`, if there is one.
+
     Until `finished_at` it is out of sight, and goes on where it was interrupted. `known` were there
     already; `changed` have an id that was there with other content, and stayed as they were;
     `repeated` are in the file twice. `named` has some ids of these. `masked` counts what was masked
@@ -60,6 +63,8 @@ class ConversationImport(models.Model):
     )
     run = models.OneToOneField(Run, models.CASCADE, related_name="conversation_import")
     file_name = models.CharField(max_length=300)
+    source_run = models.ForeignKey(Run, models.SET_NULL, null=True, related_name="copies")
+    source_verdict = models.CharField(max_length=8, blank=True)
     kind = models.CharField(max_length=60)
     columns = models.JSONField(default=dict)  # what a person said about the columns of the file
     is_masked = models.BooleanField(default=True)
@@ -102,6 +107,11 @@ class ConversationImport(models.Model):
 
     def __str__(self) -> str:
         return self.file_name
+
+    @property
+    def is_by_worker(self) -> bool:
+        """Whether a worker goes on with it, unless it has ended."""
+        return bool(self.upload) or self.source_run_id is not None
 
 
 class ConversationGrading(models.Model):

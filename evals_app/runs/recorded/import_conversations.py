@@ -118,8 +118,9 @@ def begin_import(
     columns: Mapping[str, str],
     by: User | None = None,
     upload: str = "",
+    **more: object,
 ) -> ConversationImport:
-    """Return the interrupted import of a file of this name, or a new one.
+    """Return the interrupted import of a file of this name, or a new one; `more` are further columns.
 
     Raises:
         CannotImportConversationsError: it was interrupted with other choices.
@@ -132,7 +133,7 @@ def begin_import(
         if row is None:
             run = _create_run(target, by=by)
             row = target.imports.create(
-                run=run, file_name=name, kind=kind[:60], created_by=by, upload=upload, **how
+                run=run, file_name=name, kind=kind[:60], created_by=by, upload=upload, **how, **more
             )
         elif any(getattr(row, key) != value for key, value in how.items()):
             raise CannotImportConversationsError(

@@ -19,6 +19,7 @@ from django.utils import timezone
 from evals_app.models import Activity, ConversationImport, ConversationSet, Execution
 from evals_app.models.people.activity import note_act
 from evals_app.runs.ground.patience import AWAY
+from evals_app.runs.recorded.copied_runs import continue_copy
 from evals_app.runs.recorded.import_conversations import (
     CLAIMED_FOR,
     CannotImportConversationsError,
@@ -100,7 +101,7 @@ def has_waiting() -> bool:
 def _waiting() -> QuerySet[ConversationImport]:
     is_free = Q(claimed_until=None) | Q(claimed_until__lt=timezone.now())
     rows = ConversationImport.objects.filter(is_free, finished_at=None, failure="")
-    return rows.exclude(upload="").order_by("pk")
+    return rows.exclude(upload="", source_run=None).order_by("pk")
 
 
 def import_waiting() -> None:
@@ -121,6 +122,9 @@ def _import(row: ConversationImport) -> None:
     if row.attempts >= MAX_ATTEMPTS:
         return _fail(row, _DIED.format(row.attempts))
     try:
+        if row.source_run_id is not None:
+            continue_copy(row)
+            return None
         content = (upload_folder() / row.upload).read_bytes()
         file = read_conversations(row.file_name, content, columns=row.columns or None)
         if not any(True for _ in file):
@@ -170,4 +174,4 @@ def remove_unnamed_uploads() -> None:
 
 
 def _has_file(row: ConversationImport) -> bool:
-    return (upload_folder() / row.upload).is_file()
+    return row.source_run_id is not None or (upload_folder() / row.upload).is_file()

@@ -17,7 +17,7 @@ from evals_app.runs.recorded import waiting_gradings
 from evals_app.runs.recorded.waiting_gradings import start_waiting_gradings
 from evals_app.runs.recorded.waiting_imports import import_waiting, keep_upload
 from tests.runs.recorded.conversations import content_of, imported, make_set, row_of, rows_of
-from tests.runs.suites import make_suite
+from tests.runs.suites import finished, make_suite
 
 pytestmark = pytest.mark.django_db
 
@@ -268,3 +268,25 @@ def test_many_are_graded_by_a_worker_and_the_page_shows_how_far_it_is(
     start_waiting_gradings()
     page = admin_client.get(url("change", target.pk))
     assert (len(page.context["runs"]), page.context["is_starting"]) == (1, False)
+
+
+def test_conversations_of_a_run_are_copied_and_say_which_they_are_a_copy_of(
+    admin_client: Client,
+) -> None:
+    run = finished(make_suite(["hello", "bye"]))
+    menu = admin_client.get(reverse("admin:evals_app_run_change", args=[run.pk]))
+    address = reverse("admin:evals_app_run_copy", args=[run.pk])
+    assert address.encode() in menu.content
+    assert admin_client.get(f"{address}?verdict=failed").context["form"].initial["verdict"]
+    nothing = admin_client.post(address, {"name": "Ours", "verdict": "errored"})
+    assert b"fits" in nothing.content
+
+    page = admin_client.post(address, {"name": "Ours", "is_masked": "on"}, follow=True)
+    assert page.context["target"].count == 2
+    [line, _] = page.context["lines"]
+    shown = admin_client.get(
+        reverse("admin:evals_app_execution_change", args=[line.row.execution_id])
+    )
+    source = run.executions.get(case="case 2")
+    assert shown.context["origin"].source == source
+    assert reverse("admin:evals_app_execution_change", args=[source.pk]).encode() in shown.content

@@ -1,0 +1,151 @@
+"""Conversations of our own runs in a set: copied once, masked, and apart from all rates."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from evals_app.models import (
+    Assertion,
+    ConversationImport,
+    ConversationSet,
+    Execution,
+    ImportedConversation,
+    Run,
+    Transcript,
+)
+from evals_app.runs.forgetting.whole_runs import delete_run
+from evals_app.runs.process.worker_loop import work
+from evals_app.runs.recorded import copied_runs
+from evals_app.runs.recorded.copied_runs import CannotCopyError, copy_run
+from evals_app.runs.recorded.grade_conversations import WantedConversations, start_grading
+from evals_app.runs.recorded.waiting_imports import discard_import, has_waiting, import_waiting
+from evals_app.runs.regrading.start_regrade import regrade
+from tests.runs.recorded.conversations import imported, make_set, rows_of
+from tests.runs.suites import finished, make_suite, start
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both]
+
+MESSAGES = ["hello, I am ann@example.org", "hello", "bye"]
+
+
+@pytest.fixture
+def run() -> Run:
+    return finished(make_suite(MESSAGES))
+
+
+def copied(run: Run, **how: Any) -> ConversationImport:
+    target = ConversationSet.objects.first() or make_set()
+    return copy_run(run, target, **how)
+
+
+def said(row: ImportedConversation) -> dict[str, Any]:
+    turn: dict[str, Any] = Transcript.objects.get(pk=row.execution_id).trial["turns"][0]
+    return turn
+
+
+def test_conversations_are_copied_once_and_masked(run: Run) -> None:
+    row = copied(run)
+    assert (row.added, row.masked, row.kind, row.source_run) == (3, {"e-mail": 3}, "run", run)
+    first, second, _ = row.conversation_set.conversations.order_by("pk")
+    assert said(first)["user"] == "hello, I am [e-mail 1]"
+    assert said(first)["reply"] == "You said: hello, I am [e-mail 1]"
+    source = run.executions.get(case="case 2")
+    assert second.external_id == f"conversation-{source.pk}"
+    assert second.facts == {"run": str(run.pk), "suite": "greetings", "case": "case 2"}
+    assert second.happened_at is not None
+    original = Transcript.objects.get(execution__run=run, execution__case="case 1")
+    assert "ann@example.org" in original.trial["turns"][0]["user"]
+
+    again = copied(run)
+    assert (again.added, again.known) == (0, 3)
+
+
+def test_what_is_graded_again_is_the_same_conversation(run: Run) -> None:
+    copied(run)
+    again = regrade(run)
+    work()
+    again.refresh_from_db()
+    row = copied(again)
+    assert (row.added, row.known) == (0, 3)
+
+
+def test_only_those_with_a_verdict_are_copied_and_not_masked_on_request(run: Run) -> None:
+    row = copied(run, verdict="failed", is_masked=False)
+    [one] = row.conversation_set.conversations.all()
+    assert (one.facts["case"], row.is_masked) == ("case 3", False)
+    assert row.file_name == f"run {run.pk}, failed"
+
+
+def test_copies_are_graded_and_count_in_no_rate_and_outlive_their_run(run: Run) -> None:
+    row = copied(run)
+    suite = make_suite(slug="second", agent=run.suite.agent if run.suite else None)
+    Assertion.objects.create(suite=suite, type="contains", options={"value": "hello"})
+    [grading] = start_grading(row.conversation_set, suite, WantedConversations())
+    work()
+    grading.refresh_from_db()
+    assert (grading.passed, grading.failed, grading.is_whole) == (2, 1, False)
+    assert not Run.objects.filter(is_import=True).exists()
+
+    delete_run(run, by=User.objects.create_superuser("owner"))
+    row.refresh_from_db()
+    assert (row.source_run, row.conversation_set.conversations.count()) == (None, 3)
+
+
+def test_many_are_copied_by_a_worker(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copied_runs, "MAX_AT_ONCE", 2)
+    row = copied(run)
+    assert (row.finished_at, has_waiting(), row.is_by_worker) == (None, True, True)
+    import_waiting()
+    row.refresh_from_db()
+    assert (row.added, row.finished_at is None, has_waiting()) == (3, False, False)
+
+    row = copied(run)
+    assert discard_import(row)
+    assert not has_waiting()
+
+
+def test_a_copy_that_was_interrupted_is_continued_by_a_worker(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("evals_app.runs.recorded.import_conversations._finish", die)
+        with pytest.raises(KeyboardInterrupt):
+            copied(run)
+    assert not has_waiting()  # it is still claimed
+    ConversationImport.objects.update(claimed_until=timezone.now())
+    import_waiting()
+    row = ConversationImport.objects.get()
+    assert (row.added, row.conversation_set.conversations.count()) == (3, 3)
+    assert ConversationSet.objects.get().count == 3
+
+
+def test_what_is_no_longer_stored_is_left_out_and_counted(run: Run) -> None:
+    Transcript.objects.filter(execution__case="case 1").delete()
+    Execution.objects.filter(case="case 2").update(content_removed_at=timezone.now())
+    row = copied(run)
+    assert row.added == 1
+    assert list(row.losses.values()) == [1]
+
+
+def test_runs_that_cannot_be_copied() -> None:
+    target = make_set()
+    suite = make_suite()
+    with pytest.raises(CannotCopyError, match="not ended"):
+        copy_run(start(suite), target)
+    work()
+    run = Run.objects.get()
+    with pytest.raises(CannotCopyError, match="fits"):
+        copy_run(run, target, verdict="errored")
+    Assertion.objects.create(suite=suite, type="contains", options={"value": "Answer"})
+    [real] = start_grading(
+        imported(rows_of(1), target).conversation_set, suite, WantedConversations()
+    )
+    work()
+    real.refresh_from_db()
+    with pytest.raises(CannotCopyError, match="real ones already"):
+        copy_run(real, target)
