@@ -14,8 +14,8 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Value
-from django.db.models.functions import Concat
+from django.db.models import CharField, Exists, OuterRef, Prefetch, Q, QuerySet, Value
+from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
 from evals_app.engine.basics.errors import CannotError
@@ -44,7 +44,7 @@ from evals_app.runs.recorded.daily_sources import (
     source_problems,
 )
 from evals_app.runs.recorded.grade_conversations import WantedConversations
-from evals_app.runs.recorded.growing_groups import count_graded, note_rises
+from evals_app.runs.recorded.growing_groups import count_graded, end_rises, note_rises
 from evals_app.runs.recorded.import_conversations import (
     CannotImportConversationsError,
     begin_import,
@@ -109,6 +109,8 @@ def save_daily_import(
         row.suite, row.is_graded, row.owner = suite, suite is not None, by
         row.next_at = next_time(row, after=timezone.now())
         row.save()
+        if suite is None:
+            end_rises(target)
         words = "Imports every day" if is_new else "Changed how it imports every day"
         _note(row, f"{words}: {row.in_words}.", by, Activity.Kind.ADDED if is_new else None)
     return row
@@ -135,6 +137,7 @@ def remove_daily_import(row: DailyImport, *, by: User) -> None:
     """Stop importing for good; conversations and runs stay."""
     with transaction.atomic():
         _note(row, "Removed the daily import.", by, Activity.Kind.DELETED)
+        end_rises(row.conversation_set)
         row.delete()
 
 
@@ -195,7 +198,8 @@ def has_work() -> bool:
 def _ready() -> QuerySet[DueImport]:
     imports = ConversationImport.objects.filter(due=OuterRef("pk"))
     is_importing = Exists(imports.filter(finished_at=None, failure=""))
-    key = Concat(Value(ConversationGrading.KEYS), Value(":"), OuterRef("grading"), Value(":"))
+    number = Cast(OuterRef("grading"), CharField())
+    key = Concat(Value(f"{ConversationGrading.KEYS}:"), number, Value(":"))
     going = Run.all_runs.filter(status__in=[*Run.OPEN, Run.PREPARING])
     is_grading = Q(grading__finished_at=None, grading__failure="") | Exists(
         going.filter(idempotency_key__startswith=key)

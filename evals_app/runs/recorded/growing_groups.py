@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.utils import timezone
+
 from evals_app.engine.record.trial import Verdict
 from evals_app.engine.statistics.growth import (
     Growth,
@@ -20,7 +22,14 @@ from evals_app.engine.statistics.growth import (
     is_as_before,
 )
 from evals_app.engine.statistics.retest import Trials
-from evals_app.models import DueImport, Execution, GradeResult, GroupRise, NoteGroup
+from evals_app.models import (
+    ConversationSet,
+    DueImport,
+    Execution,
+    GradeResult,
+    GroupRise,
+    NoteGroup,
+)
 from evals_app.runs.notices import note_growth
 
 WINDOW = timedelta(days=28)  # of earlier gradings
@@ -98,6 +107,12 @@ def note_rises(due: DueImport, found: GradedTime) -> None:
         note_growth(rise, due.daily_import)
 
 
+def end_rises(target: ConversationSet) -> None:
+    """End the rises of a set whose conversations are graded no more: nothing would end them."""
+    rises = GroupRise.objects.filter(group__reading__conversation_set=target, ended_at=None)
+    rises.update(ended_at=timezone.now())
+
+
 def _count_groups(due: DueImport, runs: Sequence[int]) -> Sequence[_Counted]:
     groups = NoteGroup.objects.filter(
         reading__conversation_set=due.daily_import.conversation_set_id,
@@ -153,13 +168,13 @@ def _by_topic(graded: Iterable[tuple[bool, str]]) -> Counts:
 
 
 def _before(due: DueImport, found: _Counted, rise: GroupRise | None) -> Counts:
-    """Return the counts of the times before; while a group is grown, those before it grew."""
+    """Return the counts of the times before at which a group had not grown."""
     if rise is not None:
         return {ALL: [rise.failed_before, rise.total_before]}
     total: Counts = {ALL: [0, 0]}
     for groups in _earlier(due):
         one = groups.get(str(found.group.pk), {})
-        if one and one["yardstick"] == found.yardstick:
+        if one and one["yardstick"] == found.yardstick and one["growth"] != Growth.GREW:
             for topic, (failed, graded) in one["topics"].items():
                 count = total.setdefault(topic, [0, 0])
                 count[0] += failed

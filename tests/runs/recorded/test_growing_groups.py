@@ -148,6 +148,28 @@ def test_gradings_before_the_window_and_by_other_words_do_not_count(
     assert state(days(1, 40), group) == ("too_few", [1, 40], [0, 0])
 
 
+def test_days_of_a_rise_are_no_measure_for_the_next_one(
+    days: Days, target: ConversationSet, suite: Suite
+) -> None:
+    group = followed(target, suite)
+    for failed in (1, 1, 12, 12, 1):
+        days(failed, 40)
+    assert state(days(12, 40), group) == ("grew", [12, 40], [3, 120])
+    assert GroupRise.objects.count() == 2
+
+
+def test_a_rise_is_over_when_nothing_is_graded_any_more(
+    days: Days, target: ConversationSet, suite: Suite, folder: Path
+) -> None:
+    followed(target, suite)
+    days(1, 40)
+    days(20, 40)
+    every_day(target, folder, suite)  # saved again
+    assert GroupRise.objects.current().count() == 1
+    every_day(target, folder)
+    assert not GroupRise.objects.current().exists()
+
+
 def test_a_group_that_grows_everywhere_names_no_topic(
     days: Days, target: ConversationSet, suite: Suite
 ) -> None:
