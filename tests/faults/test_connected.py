@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -63,7 +63,8 @@ class Processes:
             start_new_session=True,
         )
         self._stack.callback(process.wait)
-        self._stack.callback(send, signal.SIGKILL, process.pid)
+        # The whole group: gunicorn's workers outlive it for a moment, connected to the database.
+        self._stack.callback(_kill_group, process.pid)
         return process
 
     def serve(self) -> subprocess.Popen[bytes]:
@@ -107,6 +108,11 @@ def start(cases: int = CASES) -> Run:
 def kill(process: subprocess.Popen[bytes]) -> None:
     send(signal.SIGKILL, *_group(process.pid))
     process.wait()
+
+
+def _kill_group(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _group(pid: int) -> list[int]:
