@@ -48,7 +48,7 @@ def likely_text(rate: Proportion) -> str:
 def rate_text(rate: Proportion) -> str:
     """Write a share with its n and what is likely: `9 of 50: 18 %, likely 10 to 31 %`."""
     if not rate.total:
-        return "of none"
+        return "none yet"
     return f"{rate.count:,} of {rate.total:,}: {likely_text(rate)}"
 
 

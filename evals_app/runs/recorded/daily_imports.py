@@ -59,7 +59,7 @@ _CLAIMED_FOR = timedelta(seconds=FETCH_S + 60)
 _INTERNAL = "Internal error in Evalwell. The worker's log has the reason."
 _CANCELLED = "The grading was cancelled."
 _STEP = Decimal("0.000001")  # USD
-_STILL_GOING = "The import before was still in progress."
+_STILL_GOING = "The previous import was still in progress."
 _NOTHING_NEW = "There was nothing new."
 State = DueImport.State
 
