@@ -72,5 +72,5 @@ def test_conversations_come_every_day_and_a_group_that_grows_shows(
     page.reload()
     expect(section).to_contain_text("14 of 30")
     expect(section).to_contain_text("More than before")
-    section.get_by_role("link", name="One of them").click()
+    section.get_by_role("link", name="An example").click()
     page.wait_for_url("**/evals_app/execution/**")
