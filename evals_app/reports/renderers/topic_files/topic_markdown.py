@@ -31,7 +31,15 @@ def topics_markdown(topics: Json, *, today: date) -> Iterator[str]:
 
 
 _HEADS = (
-    *("Topic", "Ready?", "Tests say", "Cases passed", "Last runs", "Real conversations failed", "Judge"),
+    *(
+        "Topic",
+        "Ready?",
+        "Tests say",
+        "Cases passed",
+        "Last runs",
+        "Real conversations failed",
+        "Judge",
+    ),
     *("Owner", "Until"),
 )
 
