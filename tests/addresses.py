@@ -28,6 +28,7 @@ from evals_app.models import (
     EvaluationSteps,
     Execution,
     GradeResult,
+    MaskingPattern,
     MonthlyCeiling,
     NoteGroup,
     Provider,
@@ -115,6 +116,7 @@ def samples_for(settings: Any) -> Samples:
         "schedule": Schedule.objects.create(owner=root),
         # Nothing listens there.
         "webhook": Webhook.objects.create(name="Chat", url="http://127.0.0.1:9/"),
+        "maskingpattern": MaskingPattern.objects.create(name="contract", pattern="VN-1"),
         "acceptedfailure": AcceptedFailure.objects.create(
             suite=suite, run_number=run.pk, case="Where is it", reason="Known.", by_name="owner"
         ),
@@ -147,6 +149,7 @@ def samples_for(settings: Any) -> Samples:
     parts |= {"imports": unfinished.pk, "gradings": grading.pk}
     parts |= {"username": "sample"}
     parts |= {"schedules": rows["schedule"].pk, "webhooks": rows["webhook"].pk}
+    parts |= {"patterns": rows["maskingpattern"].pk}
     parts |= {"delivery": rows["webhook"].deliveries.create(body="{}").pk}
     parts |= {"start": run.pk, "stored": Assertion.objects.get(turn__case=case).pk}
     parts |= {"grade": grade.pk, "only": "all", "tasks": task.pk, "position": 1}

@@ -69,6 +69,8 @@ BODIES: dict[str, Any] = {
     "POST api/runs/<int:pk>/pin/": {"is_pinned": True},
     "POST api/runs/<int:pk>/baseline/": {"is_baseline": False},
     "POST api/conversation-sets/": {"name": "New"},
+    "POST api/masking-patterns/": {"name": "New", "pattern": "VN"},
+    "PUT api/masking-patterns/<int:pk>/": {"name": "Ours", "pattern": "VN"},
     "POST api/conversation-sets/<slug:slug>/runs/": {"run": 1},
     "POST api/conversation-sets/<slug:slug>/imports/": "Customer: Why?\nAgent: So.",
     "PUT api/conversation-sets/<slug:slug>/daily-import/": {"url": "https://example.org/desk.csv"},

@@ -62,6 +62,7 @@ OUR_MODELS = {
             "monthlyceiling",
             "schedule",
             "webhook",
+            "maskingpattern",
             "conversationset",
         ),
     ),
@@ -364,6 +365,11 @@ PAGES: dict[str, Need] = {
         "POST": NOBODY,
     },
     **pages("evals_app", "webhook"),
+    **pages("evals_app", "maskingpattern"),
+    "admin/evals_app/maskingpattern/try/": {
+        "GET": NOBODY,
+        "POST": "add_maskingpattern|change_maskingpattern",
+    },
     "admin/evals_app/webhook/<int:pk>/test/": {"GET": NOBODY, "POST": "change_webhook"},
     "admin/evals_app/webhook/<int:pk>/secret/": "change_webhook",
     "admin/evals_app/webhook/<int:pk>/deliveries/<int:delivery>/again/": {
@@ -496,6 +502,15 @@ REST: dict[str, dict[str, Scoped]] = {
         "PUT": ("run", f"change_schedule {RUNNING}"),
         "PATCH": ("run", f"change_schedule {RUNNING}"),
         "DELETE": ("run", f"delete_schedule {RUNNING}"),
+    },
+    "api/masking-patterns/": {
+        "GET": ("read", "view_maskingpattern"),
+        "POST": ("author", "add_maskingpattern"),
+    },
+    "api/masking-patterns/<int:pk>/": {
+        "GET": ("read", "view_maskingpattern"),
+        "PUT": ("author", "change_maskingpattern"),
+        "DELETE": ("author", "delete_maskingpattern"),
     },
     "api/webhooks/": {"GET": ("read", "view_webhook"), "POST": ("author", "add_webhook")},
     "api/webhooks/<int:pk>/": {

@@ -18,6 +18,7 @@ from evals_app.admin.reviews import (
 from evals_app.admin.runs import run_admin
 from evals_app.admin.site import (
     activity,
+    masking_patterns,
     providers,
     schedules,
     spending,

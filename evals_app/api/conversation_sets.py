@@ -16,7 +16,6 @@ from rest_framework.response import Response
 from evals_app.engine.specs.base_spec import Name, Spec
 from evals_app.formats.conversations.read import MAX_BYTES, read_conversations
 from evals_app.formats.conversations.tables import MEANINGS
-from evals_app.formats.masking.masker import Masker
 from evals_app.library.changes.edits import note_deletion
 from evals_app.models import (
     Activity,
@@ -67,6 +66,7 @@ from evals_app.runs.ground.rights import RUNNING
 from evals_app.runs.recorded.copied_runs import copy_run
 from evals_app.runs.recorded.grade_conversations import WantedConversations
 from evals_app.runs.recorded.import_conversations import import_conversations
+from evals_app.runs.recorded.masking import site_masker
 from evals_app.runs.recorded.sets import find_or_make_set, remove_set
 from evals_app.runs.recorded.waiting_gradings import cancel_grading
 from evals_app.runs.recorded.waiting_imports import (
@@ -253,7 +253,7 @@ def _import(
     if not any(True for _ in file):
         problems = file.problems or [NO_CONVERSATIONS]
         raise RefusedError(problems[0], errors=[])
-    masker = Masker() if is_masked else None
+    masker = site_masker() if is_masked else None
     return import_conversations(target, file, masker=masker, columns=columns, by=by)
 
 

@@ -4,7 +4,6 @@ from pydantic import Field
 
 from evals_app.engine.specs.base_spec import Name, Slug, Spec
 from evals_app.formats.conversations.read import read_conversations
-from evals_app.formats.masking.masker import Masker
 from evals_app.mcp.results import run_row
 from evals_app.mcp.tool import Caller, Told
 from evals_app.models import ConversationGrading, ConversationSet
@@ -23,6 +22,7 @@ from evals_app.requests.conversation_sets import (
 )
 from evals_app.requests.problems import refused_at
 from evals_app.runs.recorded.import_conversations import import_conversations
+from evals_app.runs.recorded.masking import site_masker
 from evals_app.runs.recorded.sets import find_or_make_set
 from evals_app.runs.recorded.waiting_imports import NO_CONVERSATIONS
 from fixtures_app.ground.words import near
@@ -112,7 +112,7 @@ def import_text(caller: Caller, given: ImportText) -> Told:
     if not any(True for _ in file):
         raise refused_at("content", (file.problems or [NO_CONVERSATIONS])[0])
     target = find_or_make_set(given.set, by=caller.user)
-    data = import_json(import_conversations(target, file, masker=Masker(), by=caller.user))
+    data = import_json(import_conversations(target, file, masker=site_masker(), by=caller.user))
     return Told("\n".join([f"Into {target.slug}:", *data["in_words"]]), data)
 
 

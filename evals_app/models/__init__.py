@@ -42,6 +42,7 @@ from evals_app.models.run_records.executions import (
 )
 from evals_app.models.run_records.judged_criteria import Yardstick
 from evals_app.models.run_records.leases import Lease, Tally, Worker
+from evals_app.models.run_records.masking_patterns import MaskingPattern
 from evals_app.models.run_records.retests import Settlement
 from evals_app.models.run_records.runs import Run, Snapshot, SnapshotCase
 from evals_app.models.run_records.schedules import DueRun, Schedule

@@ -21,6 +21,7 @@ from evals_app.models import (
     DailyImport,
     Delivery,
     Execution,
+    MaskingPattern,
     Run,
     Settlement,
     Suite,
@@ -106,6 +107,7 @@ def known(client: Any) -> dict[str, Any]:
         "imports": real.pk,
         "gradings": _grading(real.conversation_set).pk,
         "webhooks": hook.pk,
+        "masking-patterns": MaskingPattern.objects.create(name="order", pattern="A-1").pk,
         "deliveries": Delivery.objects.create(webhook=hook, run=head).pk,
         "settlements": settlement.pk,
         **_reading(head),
@@ -149,6 +151,8 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
     grading = {"suite": "greetings", "count": 1, "max_cost_usd": 1}
     return {
         "POST /api/conversation-sets/": {"name": "Chat"},
+        "POST /api/masking-patterns/": {"name": "contract", "pattern": "VN-1"},
+        "PUT /api/masking-patterns/{id}/": {"name": "contract", "pattern": "VN-2"},
         "POST /api/conversation-sets/{slug}/runs/": {"run": known["runs"], "masking": False},
         "POST /api/conversation-sets/{slug}/grade/": grading,
         "POST /api/conversation-sets/{slug}/grade/forecast/": grading,

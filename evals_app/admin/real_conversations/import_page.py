@@ -28,6 +28,7 @@ from evals_app.runs.recorded.import_conversations import (
     CannotImportConversationsError,
     import_conversations,
 )
+from evals_app.runs.recorded.masking import site_masker
 from evals_app.runs.recorded.sets import find_or_make_set
 from evals_app.runs.recorded.waiting_imports import NO_CONVERSATIONS, keep_upload
 
@@ -116,7 +117,7 @@ class ImportConversationsForm(forms.Form):
 
     @property
     def masker(self) -> Masker | None:
-        return Masker() if self.cleaned_data["is_masked"] else None
+        return site_masker() if self.cleaned_data["is_masked"] else None
 
 
 @permission_required(ADDING, raise_exception=True)

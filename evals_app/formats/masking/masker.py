@@ -56,6 +56,13 @@ class Masker:
             names=(),
         )
 
+    def of_text(self, text: str) -> str:
+        """Return a text by itself, masked."""
+        masks = _Masks(self.patterns)
+        changed = masks.change(text)
+        self.counts.update(masks.counts)
+        return changed
+
 
 class _Masks:
     """The masks of one conversation: `learn` reads all of it before `change` writes any."""
@@ -119,6 +126,7 @@ def _find(text: str, called: str, patterns: Mapping[str, str]) -> list[Span]:
         Span(start, end, kind)
         for kind, pattern in patterns.items()
         for start, end in find_all(pattern, text)
+        if end > start
     ]
     numbers = _shift([*find_cued(whole), *find_numbers(whole)], len(before))
     return _apart([*own, *numbers, *find_addresses(text), *find_names(text)])

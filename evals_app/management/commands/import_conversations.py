@@ -10,7 +10,6 @@ from django.forms.models import model_to_dict
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.formats.conversations.read import read_conversations
-from evals_app.formats.masking.masker import Masker
 from evals_app.management import usage_error
 from evals_app.management.numbers import usd, whole
 from evals_app.models import ConversationImport, ConversationSet, Run, Suite
@@ -27,6 +26,7 @@ from evals_app.runs.recorded.import_conversations import (
     CannotImportConversationsError,
     import_conversations,
 )
+from evals_app.runs.recorded.masking import site_masker
 from evals_app.runs.recorded.sets import find_or_make_set
 from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 from evals_app.runs.starting.freeze import CannotStartError
@@ -104,7 +104,7 @@ class Command(BaseCommand):
         brought: list[int] = []
         try:
             for name, content in contents:
-                masker = Masker() if is_masked else None
+                masker = site_masker() if is_masked else None
                 file = read_conversations(name, content, columns=columns)
                 row = import_conversations(target, file, masker=masker, columns=columns)
                 brought += self._report(row)

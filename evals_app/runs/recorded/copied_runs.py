@@ -21,6 +21,7 @@ from evals_app.runs.recorded.import_conversations import (
     begin_import,
     continue_import,
 )
+from evals_app.runs.recorded.masking import site_masker
 
 KIND = "run"
 MAX_AT_ONCE = 500  # conversations that are copied while someone waits
@@ -73,10 +74,7 @@ def copy_run(
 
 def continue_copy(row: ConversationImport) -> ConversationImport:
     """Copy what is left, and return the report."""
-    # Not above: a worker that copies nothing would load what knows phone numbers.
-    from evals_app.formats.masking.masker import Masker  # noqa: PLC0415
-
-    masker = Masker() if row.is_masked else None
+    masker = site_masker() if row.is_masked else None
     return continue_import(row, conversations_of_run(row), masker=masker)
 
 

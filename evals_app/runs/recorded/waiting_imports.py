@@ -26,6 +26,7 @@ from evals_app.runs.recorded.import_conversations import (
     begin_import,
     continue_import,
 )
+from evals_app.runs.recorded.masking import site_masker
 from evals_app.runs.recorded.uploads import remove_upload, upload_folder
 
 log = logging.getLogger(__name__)
@@ -117,7 +118,6 @@ def _import(row: ConversationImport) -> None:
     """Import a file, or note why that cannot be done; what it says is in no log."""
     # Not above: a worker that only runs evals would load what reads tables and knows phone numbers.
     from evals_app.formats.conversations.read import read_conversations  # noqa: PLC0415
-    from evals_app.formats.masking.masker import Masker  # noqa: PLC0415
 
     if row.attempts >= MAX_ATTEMPTS:
         return _fail(row, _DIED.format(row.attempts))
@@ -129,7 +129,7 @@ def _import(row: ConversationImport) -> None:
         file = read_conversations(row.file_name, content, columns=row.columns or None)
         if not any(True for _ in file):
             return _fail(row, " ".join(file.problems[:3]) or NO_CONVERSATIONS)
-        continue_import(row, file, masker=Masker() if row.is_masked else None)
+        continue_import(row, file, masker=site_masker() if row.is_masked else None)
     except AWAY as error:
         log.warning("The database did not answer during import %d. (%s)", row.pk, type(error))
         raise
