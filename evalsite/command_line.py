@@ -26,6 +26,7 @@ from evals_app.management.scratch import has_own_data, temporary_data
 from evalsite.command_help import overview, version
 
 WRONG_SETUP = 2
+READ_NO_FURTHER = 141  # what shells show for a process that SIGPIPE ended
 DATABASE_FAULTS = (InterfaceError, OperationalError, ProgrammingError)
 
 
@@ -79,6 +80,11 @@ def main() -> None:
         try:
             prepare(sys.argv[1:], stack)
             Utility(sys.argv).execute()
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # `| head` reads no further: end quietly, as other commands do.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(READ_NO_FURTHER)
         except SystemExit as ended:
             if isinstance(ended.__context__, SystemCheckError):
                 sys.exit(WRONG_SETUP)

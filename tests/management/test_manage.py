@@ -1,5 +1,6 @@
 """manage.py as a shell calls it: what is wrong with the set-up is one line and exit code 2."""
 
+import os
 import socket
 import stat
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from evals_app import __version__
 from evalsite.command_help import GROUPS, overview
+from evalsite.command_line import READ_NO_FURTHER
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMMANDS = ROOT / "evals_app" / "management" / "commands"
@@ -24,6 +26,21 @@ def manage(environment: dict[str, str], *arguments: str) -> subprocess.Completed
     return subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
     )
+
+
+def test_a_reader_that_stops_ends_a_command_quietly(child_environment: dict[str, str]) -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    ended = subprocess.run(
+        [sys.executable, "manage.py", "help"],
+        cwd=ROOT,
+        env=child_environment,
+        stdout=writes,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writes)
+    assert (ended.returncode, ended.stderr) == (READ_NO_FURTHER, b"")
 
 
 @pytest.mark.parametrize(

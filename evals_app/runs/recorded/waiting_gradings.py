@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from evals_app.engine.basics.errors import CannotError
 from evals_app.models import Activity, ConversationGrading, ConversationSet, Run, Suite
-from evals_app.models.people.activity import note_act
+from evals_app.models.people.activity import acts_from, note_act
 from evals_app.runs.ground.patience import AWAY
 from evals_app.runs.recorded.grade_conversations import (
     WantedConversations,
@@ -115,7 +115,8 @@ def start_waiting_gradings() -> None:
         until = timezone.now() + CLAIMED_FOR
         mine = _waiting().filter(pk=row.pk)
         if mine.update(claim=claim.key, claimed_until=until, attempts=F("attempts") + 1):
-            _start(claim)
+            with acts_from(Activity.Origin.WORKER):
+                _start(claim)
 
 
 def _start(claim: _Claim) -> None:

@@ -17,7 +17,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from evals_app.models import Activity, ConversationImport, ConversationSet, Execution
-from evals_app.models.people.activity import note_act
+from evals_app.models.people.activity import acts_from, note_act
 from evals_app.runs.ground.patience import AWAY
 from evals_app.runs.recorded.copied_runs import continue_copy
 from evals_app.runs.recorded.import_conversations import (
@@ -111,7 +111,8 @@ def import_waiting() -> None:
         until = timezone.now() + CLAIMED_FOR
         mine = _waiting().filter(pk=row.pk)
         if mine.update(claimed_until=until, attempts=F("attempts") + 1):
-            _import(row)
+            with acts_from(Activity.Origin.WORKER):
+                _import(row)
 
 
 def _import(row: ConversationImport) -> None:

@@ -58,6 +58,7 @@ def test_a_file_waits_where_only_the_site_reads_it_and_is_imported_and_removed(
 
     row.refresh_from_db()
     assert (row.added, row.read_count, row.kind) == (4, 4, "records")
+    assert Activity.objects.latest("pk").origin == Activity.Origin.WORKER
     assert row.masked == {"e-mail": 1}
     assert row.finished_at
     assert ConversationSet.objects.get().count == 4
