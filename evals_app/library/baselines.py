@@ -22,8 +22,6 @@ def why_no_baseline(run: Run) -> str:
         return problem
     if run.is_open:
         return f"Run {run.pk} has not ended."
-    if run.from_file:
-        return f"Run {run.pk} was read from a file."
     if run.cancelled + run.not_run or not run.has_all_cases:
         return f"Run {run.pk} does not have a result for every case of its suite."
     if not run.passed:

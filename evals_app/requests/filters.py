@@ -24,6 +24,7 @@ from evals_app.requests.pagination import MAX_ID
 from evals_app.runs.reading.case_history import COUNTED
 from evals_app.runs.recorded.grade_conversations import WantedConversations, flag_of
 from evals_app.runs.starting.select import with_tag
+from fixtures_app.ground.words import near
 
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _TRUE_OR_FALSE = [("true", "true"), ("false", "false")]
@@ -48,14 +49,30 @@ class _MomentFilter(filters.IsoDateTimeFilter):  # type: ignore[misc]
     field_class = _MomentField
 
 
+class _WordField(filters.ChoiceFilter.field_class):  # type: ignore[misc]
+    """One of some words; another one is answered with all of them."""
+
+    def validate(self, value: object) -> None:
+        try:
+            super().validate(value)
+        except forms.ValidationError:
+            known = [word for word, _ in self.choices if word]
+            problem = f"{value!r} is none of {', '.join(known)}.{near(str(value), known)}"
+            raise forms.ValidationError(problem) from None
+
+
+class _WordFilter(filters.ChoiceFilter):  # type: ignore[misc]
+    field_class = _WordField
+
+
 class RunFilters(filters.FilterSet):  # type: ignore[misc]
     """Filters of runs."""
 
     suite = filters.CharFilter("suite_slug", label="Slug of the suite.")
     agent = filters.CharFilter("agent_slug", label="Slug of the agent.")
-    status = filters.ChoiceFilter(choices=Run.Status.choices)
-    verdict = filters.ChoiceFilter(choices=Run.Verdict.choices)
-    is_whole = filters.ChoiceFilter(
+    status = _WordFilter(choices=Run.Status.choices)
+    verdict = _WordFilter(choices=Run.Verdict.choices)
+    is_whole = _WordFilter(
         choices=_TRUE_OR_FALSE,
         method="of_coverage",
         label="Whether the run covers the whole suite, with its own agent and model.",
@@ -76,8 +93,8 @@ class ActivityFilters(filters.FilterSet):  # type: ignore[misc]
     """Filters of acts."""
 
     person = filters.CharFilter("by_name", label="Username.")
-    kind = filters.ChoiceFilter(choices=Activity.Kind.choices)
-    origin = filters.ChoiceFilter(choices=Activity.Origin.choices)
+    kind = _WordFilter(choices=Activity.Kind.choices)
+    origin = _WordFilter(choices=Activity.Origin.choices)
     type = filters.CharFilter("object_type", label="Type of object, for example run.")
     object = filters.CharFilter(method="about", label="Number or whole name of an object.")
     after = _MomentFilter(method="since", label="At this time or later.")
@@ -122,7 +139,7 @@ class YardstickFilters(filters.FilterSet):  # type: ignore[misc]
 class SuiteFilters(filters.FilterSet):  # type: ignore[misc]
     """Filters of suites: current ones or, with `archived=true`, archived ones."""
 
-    archived = filters.ChoiceFilter(choices=_TRUE_OR_FALSE)
+    archived = _WordFilter(choices=_TRUE_OR_FALSE)
 
     def filter_queryset(self, queryset: SuiteQuerySet) -> SuiteQuerySet:
         if self.form.cleaned_data["archived"] == "true":
@@ -139,9 +156,9 @@ class CaseFilters(filters.FilterSet):  # type: ignore[misc]
 class ExecutionFilters(filters.FilterSet):  # type: ignore[misc]
     """Filters of the executions of a run."""
 
-    verdict = filters.ChoiceFilter(choices=Execution._meta.get_field("verdict").choices)  # noqa: SLF001
-    status = filters.ChoiceFilter(choices=Execution.Status.choices)
-    cause = filters.ChoiceFilter(choices=Execution._meta.get_field("cause").choices)  # noqa: SLF001
+    verdict = _WordFilter(choices=Execution._meta.get_field("verdict").choices)  # noqa: SLF001
+    status = _WordFilter(choices=Execution.Status.choices)
+    cause = _WordFilter(choices=Execution._meta.get_field("cause").choices)  # noqa: SLF001
     case = filters.CharFilter("case", label="Name of the case.")
 
 
@@ -155,7 +172,7 @@ class AllExecutionFilters(ExecutionFilters):
     tag = filters.CharFilter(
         method="of_tag", label="Of cases that have this tag now, or whose suite has."
     )
-    reviewed = filters.ChoiceFilter(
+    reviewed = _WordFilter(
         choices=_TRUE_OR_FALSE, method="of_reviews", label="Whether a person has reviewed it."
     )
 
@@ -189,7 +206,7 @@ class HistoryFilters(filters.FilterSet):  # type: ignore[misc]
     """The case whose history is read, and whether tries and retests are part of it."""
 
     case = filters.CharFilter("name", required=True, label="Name of the case.")
-    all = filters.ChoiceFilter(
+    all = _WordFilter(
         choices=_TRUE_OR_FALSE, label="Whether to include tries and the runs of retests."
     )
 

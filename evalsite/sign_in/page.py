@@ -54,7 +54,8 @@ class SignInForm(AuthenticationForm):
     def get_invalid_login_error(self) -> ValidationError:
         seconds = wait_s(self.request)
         if seconds is None:
-            return super().get_invalid_login_error()
+            message = "The username or the password is wrong. Capital letters matter in both."
+            return ValidationError(message, code="invalid_login")
         message = f"Too many failed attempts to sign in. Try again {in_minutes(seconds)}."
         return ValidationError(message, code="too_often")
 

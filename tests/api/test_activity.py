@@ -79,3 +79,13 @@ def test_old_acts_go_when_the_operator_says_so(settings: Any) -> None:
     settings.EVALS_KEEP_ACTIVITY_DAYS = 6
     forget_activity()
     assert [*Activity.objects.values_list("object_id", flat=True)] == ["8"]
+
+
+def test_an_unknown_word_is_answered_with_those_that_there_are() -> None:
+    client = make_client("read", ["evals_app.view_activity"])
+
+    answer = client.get("/api/activity/", {"origin": "pages"})
+
+    assert answer.status_code == 400
+    assert "'pages' is none of " in answer.content.decode()
+    assert "Did you mean 'page'?" in answer.content.decode()

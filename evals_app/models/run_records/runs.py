@@ -311,6 +311,8 @@ class Run(models.Model):
             return f"The suite of run {self.pk} was deleted."
         if self.is_of_real_conversations:
             return f"Run {self.pk} graded real conversations, which are not the cases of its suite."
+        if self.from_file:
+            return f"Run {self.pk} was read from a file."
         if self.is_tryout:
             return f"Run {self.pk} was a try, which does not count."
         if self.settlement_id is not None:
