@@ -103,12 +103,11 @@ def make_check(request: HttpRequest, pk: int) -> HttpResponse:
         else:
             return here
     trial = trial_of(group)
-    if trial is None and not form.is_bound:
-        _warn_of_too_few(request, group)
     context = reading_context(request, group.reading) | {
         "title": f"A check of “{group}”",
         "group": group,
         "form": form,
+        "too_few": "" if trial or form.is_bound else _why_too_few(group),
         "is_waiting": _is_waiting(group, trial),
         "may_propose": bool(usual_judge() or (group.suite and group.suite.judge_model)),
         "may_save": request.user.has_perm(_SAVING),
@@ -117,11 +116,12 @@ def make_check(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "admin/evals_app/readings/check.html", context)
 
 
-def _warn_of_too_few(request: HttpRequest, group: NoteGroup) -> None:
+def _why_too_few(group: NoteGroup) -> str:
     try:
         conversations_to_try(group)
     except CannotReadError as error:
-        messages.warning(request, str(error))
+        return str(error)
+    return ""
 
 
 def _begin(group: NoteGroup) -> dict[str, Any]:

@@ -204,8 +204,7 @@ def test_what_keeps_a_check_from_being_tried_is_said(
     assert len(admin_client.post(price, form).context["problems"]) == 1  # it has no notes
     assert admin_client.post(price, {}).context["problems"]
     opened = admin_client.get(url("notegroup_check", group.pk))
-    [warning] = opened.context["messages"]
-    assert "there are 0 and 50" in str(warning)  # before anything is written
+    assert "there are 0 and 50" in opened.context["too_few"]  # before anything is written
     failed = admin_client.post(url("notegroup_check", group.pk), form)
     assert failed.context["form"].errors
     group_by_text(admin_client, reading)
