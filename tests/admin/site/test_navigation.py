@@ -42,6 +42,7 @@ def test_the_menu_has_five_places_and_two_folds_that_lead_to_every_screen() -> N
                 "Monthly ceilings",
                 "API tokens",
                 "Webhooks",
+                "Masking",
                 "People",
                 "Roles",
                 "Activity",
