@@ -20,8 +20,8 @@ from evals_app.runs.forgetting.whole_runs import DELETING_RUNS, delete_run
 
 _WHAT = (
     "Messages, tool calls, quotes, what judges were asked, spans, and the comments of reviews are"
-    " removed for good, also where the conversation was graded again. Verdicts, causes and figures"
-    " stay. This cannot be undone."
+    " removed for good, also where the conversation was graded again, and in its copies in sets of real"
+    " conversations. Verdicts, causes and figures stay. This cannot be undone."
 )
 
 

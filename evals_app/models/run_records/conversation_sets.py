@@ -58,6 +58,8 @@ class ConversationImport(models.Model):
     `found_digest` they are known again.
     """
 
+    OF_RUN = "run"  # the kind of those without a file
+
     conversation_set = models.ForeignKey(
         ConversationSet, models.CASCADE, related_name="imports", db_index=False
     )
@@ -206,6 +208,21 @@ class ImportedConversation(models.Model):
     @property
     def topic_list(self) -> list[str]:
         return self.topics.split("\n")[1:-1]
+
+
+def id_of_copy(key: int) -> str:
+    """Return the id in a set of a conversation of ours, by the key of its execution."""
+    return f"conversation-{key}"
+
+
+def copies_of(keys: Iterable[int]) -> models.QuerySet[ImportedConversation]:
+    """Return the copies in sets of real conversations of conversations of ours."""
+    files = ConversationImport.objects.filter(kind=ConversationImport.OF_RUN)
+    return ImportedConversation.objects.filter(
+        conversation_set__in=files.values("conversation_set"),
+        external_id__in=map(id_of_copy, keys),
+        execution__run__in=files.values("run"),
+    )
 
 
 def as_topics(tags: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """Remove what was said in conversations; verdicts, causes and figures stay.
 
-Runs that grade a conversation again quote it, so it is removed from all of them. Comments and
+Runs that grade a conversation again quote it, and sets of real conversations may have a copy, so it
+is removed from all of them. Comments and
 reasons of people go, too: they often repeat what was said.
 """
 
@@ -34,6 +35,7 @@ from evals_app.models import (
 )
 from evals_app.models.people.activity import note_act
 from evals_app.models.people.names import shown_name
+from evals_app.models.run_records.conversation_sets import copies_of
 from evals_app.runs.forgetting.overwriting import overwriting
 
 # No one but admins may remove results for good.
@@ -102,6 +104,7 @@ def _forget(chosen: QuerySet[Execution], *, by: User) -> None:
     sources = chosen.exclude(source=None).values("source")
     roots = Execution.objects.filter(Q(pk__in=chosen.values("pk"), source=None) | Q(pk__in=sources))
     root_ids = list(roots.values_list("pk", flat=True))
+    root_ids += copies_of(root_ids).values_list("execution", flat=True)
     same = Q(pk__in=root_ids) | Q(source__in=root_ids) | Q(pk__in=chosen.values("pk"))
     executions = Execution.objects.filter(same)
     ids = list(executions.order_by("pk").values_list("pk", flat=True))

@@ -1,7 +1,7 @@
 """Conversations of our own runs, copied into a set: to be read, grouped and graded like real ones.
 
 Each is copied once, by the key of its conversation. What is copied is masked as files are, stays when
-the run is removed, and counts in no rate.
+the run is deleted, and counts in no rate. What was said goes with that of the conversation.
 """
 
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ from evals_app.engine.basics.errors import CannotError
 from evals_app.engine.record.trial import Trial, TurnRecord
 from evals_app.formats.conversations.recorded import ConversationFile, RecordedConversation
 from evals_app.models import ConversationImport, ConversationSet, Execution, Run, Transcript
+from evals_app.models.run_records.conversation_sets import id_of_copy
 from evals_app.runs.recorded.import_conversations import (
     CLAIMED_FOR,
     begin_import,
@@ -23,7 +24,6 @@ from evals_app.runs.recorded.import_conversations import (
 )
 from evals_app.runs.recorded.masking import site_masker
 
-KIND = "run"
 MAX_AT_ONCE = 500  # conversations that are copied while someone waits
 _READ_AT_ONCE = 500
 _GONE = "Conversations whose messages are no longer stored were left out."
@@ -61,7 +61,7 @@ def copy_run(
     row = begin_import(
         target,
         f"run {run.pk}, {verdict}" if verdict else f"run {run.pk}",
-        kind=KIND,
+        kind=ConversationImport.OF_RUN,
         is_masked=is_masked,
         columns={},
         by=by,
@@ -80,7 +80,7 @@ def continue_copy(row: ConversationImport) -> ConversationImport:
 
 def conversations_of_run(row: ConversationImport) -> ConversationFile:
     """Return the conversations of a run as those of a file."""
-    file = ConversationFile(row.file_name, KIND, ())
+    file = ConversationFile(row.file_name, row.OF_RUN, ())
     if row.source_run is not None:
         file.conversations = _Conversations(row.source_run, row.source_verdict, file)
     return file
@@ -130,7 +130,7 @@ def _as_recorded(
         file.lose(_FILES)
     key = execution.source_id or execution.pk
     return RecordedConversation(
-        f"conversation-{key}",
+        id_of_copy(key),
         tuple(map(_without_tests, trial.turns)),
         trial.history,
         happened_at=datetime.fromisoformat(trial.started_at) if trial.started_at else None,

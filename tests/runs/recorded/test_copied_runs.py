@@ -15,6 +15,7 @@ from evals_app.models import (
     Run,
     Transcript,
 )
+from evals_app.runs.forgetting.conversations import forget_conversation
 from evals_app.runs.forgetting.whole_runs import delete_run
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.recorded import copied_runs
@@ -22,7 +23,7 @@ from evals_app.runs.recorded.copied_runs import CannotCopyError, copy_run
 from evals_app.runs.recorded.grade_conversations import WantedConversations, start_grading
 from evals_app.runs.recorded.waiting_imports import discard_import, has_waiting, import_waiting
 from evals_app.runs.regrading.start_regrade import regrade
-from tests.runs.recorded.conversations import imported, make_set, rows_of
+from tests.runs.recorded.conversations import imported, make_set, row_of, rows_of
 from tests.runs.suites import finished, make_suite, start
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both]
@@ -91,6 +92,22 @@ def test_copies_are_graded_and_count_in_no_rate_and_outlive_their_run(run: Run) 
     delete_run(run, by=User.objects.create_superuser("owner"))
     row.refresh_from_db()
     assert (row.source_run, row.conversation_set.conversations.count()) == (None, 3)
+
+
+def test_what_was_said_is_removed_from_copies_too(run: Run) -> None:
+    row, owner = copied(run), User.objects.create_superuser("owner")
+    copies = list(row.conversation_set.conversations.order_by("pk"))
+    same_id = imported([row_of(copies[0].external_id)], make_set("others"))
+
+    forget_conversation(run.executions.get(case="case 1"), by=owner)
+    kept = set(Transcript.objects.values_list("execution", flat=True))
+    assert [copy.execution_id in kept for copy in copies] == [False, True, True]
+    copies[0].refresh_from_db()
+    assert (copies[0].facts, copied(run).known) == ({}, 2)
+    assert same_id.run.executions.get().pk in kept
+
+    forget_conversation(copies[1].execution, by=owner)
+    assert Transcript.objects.filter(execution__run=run, execution__case="case 2").exists()
 
 
 def test_many_are_copied_by_a_worker(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
