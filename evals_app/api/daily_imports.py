@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from django.contrib.auth.models import User
 from drf_spectacular.utils import extend_schema
 from pydantic import Field
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -139,13 +140,11 @@ class OneDailyImport(OneEndpoint):
         "PATCH": _CHANGE,
         "DELETE": _CHANGE,
     }
-    model = DailyImport
+    model = ConversationSet
     answer = DailyImportAnswer
 
-    def read(self, slug: str, /) -> Json | None:
-        rows = DailyImport.objects.filter(conversation_set__slug=slug)
-        row = rows.select_related("owner", "suite", "conversation_set").first()
-        return None if row is None else _answer(row)
+    def read(self, slug: str, /) -> Json:
+        return _answer(_find(slug))
 
     @extend_schema(
         operation_id="daily_imports_replace",
@@ -180,8 +179,12 @@ class OneDailyImport(OneEndpoint):
 
 
 def _find(slug: str) -> DailyImport:
+    target = find_or_404(ConversationSet.objects.all(), slug=slug)
     rows = DailyImport.objects.select_related("conversation_set", "suite", "owner")
-    return find_or_404(rows, conversation_set__slug=slug)
+    row = rows.filter(conversation_set=target).first()
+    if row is None:
+        raise NotFound(f"The set {slug!r} has no daily import. PUT sets one up.")
+    return row
 
 
 def _write(target: ConversationSet, data: object, user: User) -> Json:

@@ -37,7 +37,6 @@ def client(admin_user: User) -> APIClient:
 
 
 def test_it_is_written_read_changed_and_removed(client: APIClient, folder: Path) -> None:
-    assert client.get(URL).status_code == 404
     suite = make_suite()
     body: dict[str, Any] = {"folder": str(folder), "columns": {"Ticket": "id"}, "at": "02:00"}
     body |= {"suite": suite.slug, "count": 50, "max_cost_usd": 5}
@@ -58,6 +57,18 @@ def test_it_is_written_read_changed_and_removed(client: APIClient, folder: Path)
     assert client.delete(URL).status_code == 204
     assert client.get(URL).status_code == 404
     assert Activity.objects.filter(object_name="Help desk").count() == 3
+
+
+@pytest.mark.parametrize("method", ["get", "patch", "delete"])
+def test_a_set_without_one_says_so_and_an_unknown_set_gets_a_suggestion(
+    client: APIClient, method: str
+) -> None:
+    without = getattr(client, method)(URL, {}, format="json")
+    unknown = getattr(client, method)(URL.replace("desk", "dsk"), {}, format="json")
+
+    assert (without.status_code, unknown.status_code) == (404, 404)
+    assert "'help-desk' has no daily import" in without.json()["detail"]
+    assert "Did you mean 'help-desk'?" in unknown.json()["detail"]
 
 
 def test_its_last_times_say_what_they_brought(client: APIClient, folder: Path) -> None:
