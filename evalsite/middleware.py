@@ -231,8 +231,8 @@ class NotedActs:
     def _note_rest(
         request: HttpRequest, response: HttpResponse, source: Source, writes: "WriteWatch"
     ) -> None:
-        name = response.headers.get("Content-Disposition", "").partition("filename=")[2].strip('"')
-        if name:
+        how, _, name = response.headers.get("Content-Disposition", "").partition("; filename=")
+        if how == "attachment" and (name := name.strip('"')):
             note_act(Activity.Kind.DOWNLOADED, f"Downloaded {name}.", user=_signed_in(request))
         elif writes.tables and not source.acts and (user := _signed_in(request)):
             note_act(Activity.Kind.CHANGED, f"Wrote: {writes.in_words}.", user=user)
@@ -243,7 +243,8 @@ class WriteWatch:
 
     passed_over: ClassVar[Mapping[str, str]] = {
         "auth_user": "signing in writes when; forms of people leave entries of their own",
-        "django_session": "signing in and out are acts",
+        "evals_app_signedinsession": "signing in and out, and ending sessions, are acts",
+        "otp_": "unconfirmed keys and failed codes; turning it on and off are acts",
         "django_admin_log": "an entry is an act, or part of one",
         "axes_": "failed sign-ins are acts",
         "django_q_": "only wakes workers",

@@ -6,17 +6,21 @@ whose sample writes must leave an act; one that is not tried here is in `LEFT_OU
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection, transaction
 from django.test import Client
+from django.utils import timezone
+from django_otp.oath import totp
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from evals_app.admin.people import profile
 from evals_app.mcp.table import TOOLS
 from evals_app.mcp.tool import Caller, call_tool
-from evals_app.models import Activity, ApiToken, Assertion, GradeResult, Run
+from evals_app.models import Activity, ApiToken, Assertion, GradeResult, Run, SignedInSession
 from evalsite.middleware import WriteWatch
 from tests.addresses import Samples, samples_for
 from tests.runs.recorded.conversations import imported, rows_of
@@ -239,6 +243,34 @@ def test_signing_in_failing_to_and_signing_out_are_acts(client: Client) -> None:
     ]
 
 
+def test_setting_up_a_second_step_and_signing_in_with_it_are_one_act_each(client: Client) -> None:
+    ann = User.objects.create_user("ann", password="right-one", is_staff=True)
+    client.post("/admin/login/", {"username": "ann", "password": "right-one"})
+    client.get("/admin/profile/two-step/")  # makes a key
+    given = {"password": "right-one", "code": "wrong"}
+    client.post("/admin/profile/two-step/", given)
+    TOTPDevice.objects.update(throttling_failure_count=0)
+    client.post("/admin/profile/two-step/", given | {"code": _code(later=0)})
+    client.post("/admin/logout/")
+    client.post("/admin/login/", {"username": "ann", "password": "right-one"})
+    client.post("/admin/login/code/", {"code": _code(later=1)})
+    SignedInSession.objects.filter(person=ann).update(seen_at=timezone.now() - timedelta(hours=1))
+    client.get("/admin/")  # notes that the session is used
+
+    acts = Activity.objects.order_by("pk").values_list("kind", "text")
+    assert [*acts] == [
+        ("signed_in", "Signed in."),
+        ("changed", "Turned the second step on."),
+        ("signed_out", "Signed out."),
+        ("signed_in", "Signed in."),
+    ]
+
+
+def _code(*, later: int) -> str:
+    """Return what the app shows now, or some half minutes later."""
+    return f"{totp(TOTPDevice.objects.get().bin_key, t0=-30 * later):06}"
+
+
 def test_a_change_of_roles_says_from_what_to_what(admin_client: Client) -> None:
     ann = User.objects.create_user("ann", is_staff=True)
     ann.groups.set(Group.objects.filter(name="Viewer"))
@@ -267,6 +299,7 @@ def test_own_passwords_downloads_and_secrets_are_acts(client: Client, samples: S
     client.get(samples.url("admin/evals_app/suite/export/"))
     token = Client(headers={"Authorization": f"Bearer {_token(owner)}"})
     token.get("/api/export/")
+    token.get("/api/schema/")  # is read, not kept
 
     acts = Activity.objects.filter(pk__gt=last).order_by("pk")
     assert [(act.kind, act.origin, act.token, act.sentence) for act in acts] == [
