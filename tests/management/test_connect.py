@@ -1,10 +1,8 @@
 """`evalwell connect`: what is refused before anything is fetched."""
 
+import asyncio
 import os
-import signal
 import sys
-import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from django.core.management.base import CommandError
 
 from evals_app.management.commands.connect import TOKEN, Command
 from evals_app.management.connecting.local_agent import LocalProgram, ask_within
-from evalsite import command_line
 
 REQUEST = {
     "input": "hello",
@@ -83,14 +80,16 @@ async def test_a_program_that_fails_says_why(
     assert words in answer.error
 
 
-def test_it_writes_nothing_where_it_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVALWELL_DATA_DIR", "")
-    monkeypatch.delenv("DATABASE_URL", raising=False)
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
+@pytest.mark.anyio
+async def test_a_program_whose_answer_nobody_waits_for_is_gone(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    code = f"print(os.getpid(), file=open({str(started)!r}, 'w'), flush=True)\ntime.sleep(60)"
+    async with program(tmp_path, code) as agent:
+        asked = asyncio.create_task(agent.ask(REQUEST))
+        while not (started.exists() and started.read_text("utf-8")):  # noqa: ASYNC110 - it is a program
+            await asyncio.sleep(0.01)
+        asked.cancel()
+        await asyncio.wait([asked])
 
-    with ExitStack() as stack:
-        command_line.prepare(["connect", "laptop"], stack)
-        data = Path(os.environ["EVALWELL_DATA_DIR"])
-
-        assert data.parent == Path(tempfile.gettempdir())
-    assert not data.exists()
+        with pytest.raises(ProcessLookupError):  # of a process that was not waited for, too
+            os.kill(int(started.read_text("utf-8")), 0)

@@ -198,11 +198,14 @@ class Process(asyncio.SubprocessProtocol):
                 os.killpg(self.pid, signal.SIGKILL)
 
     async def end(self) -> None:
-        """Kill it and wait until it is gone."""
+        """Kill it, wait until it is gone, and close its streams."""
         self.kill()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_GONE_S):
-                await self.wait()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_GONE_S):
+                    await self.wait()
+        finally:
+            self._transport.close()
 
 
 class Guard:

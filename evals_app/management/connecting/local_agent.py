@@ -82,7 +82,7 @@ class LocalProgram:
             process.write_eof()
             await process.wait()
         finally:
-            process.kill()
+            await process.end()
         return ProgramResult(
             ending(process.code or 0),
             bytes(process.output),
