@@ -26,6 +26,9 @@ from evals_app.management.scratch import has_own_data, temporary_data
 from evalsite.command_help import overview, version
 
 WRONG_SETUP = 2
+# They read and write no site.
+WITHOUT_SITE = frozenset(("", "help", "version", "init", "write_schemas", "connect"))
+HELP = frozenset(("--help", "-h", "--version"))
 READ_NO_FURTHER = 141  # what shells show for a process that SIGPIPE ended
 DATABASE_FAULTS = (InterfaceError, OperationalError, ProgrammingError)
 
@@ -118,9 +121,9 @@ def prepare(arguments: Sequence[str], stack: ExitStack) -> None:
 
         for name, value in read_env_file(path).items():
             os.environ.setdefault(name, value)
-    # A computer that connects has no site: nothing is written where it was started.
-    needs_none = command == "connect" or (command == "run_evals" and _runs_files(rest))
-    if needs_none and not has_own_data():
+    # Without a site, nothing is written where the command was started.
+    needs_none = command in WITHOUT_SITE or HELP.intersection(arguments)
+    if (needs_none or (command == "run_evals" and _runs_files(rest))) and not has_own_data():
         stack.enter_context(temporary_data())
 
 

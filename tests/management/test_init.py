@@ -66,6 +66,18 @@ def test_github_gets_a_workflow() -> None:
     assert "evalwell run_evals checks --ci" in workflow
 
 
+def test_the_folders_that_commands_write_to_stay_out_of_version_control() -> None:
+    init()
+    written = Path(".gitignore").read_text(encoding="utf-8").split()
+    assert written == ["evalwell-data/", "evalwell-results/"]
+    readme = Path("evals/README.md").read_text(encoding="utf-8")
+    assert all(f"`{name.rstrip('/')}`" in readme for name in written)
+
+    Path(".gitignore").write_text("mine\n", encoding="utf-8")
+    init("more")
+    assert Path(".gitignore").read_text(encoding="utf-8") == "mine\n"
+
+
 def test_nothing_is_overwritten() -> None:
     Path("evals").mkdir()
     Path("evals/agent.py").write_text("mine", encoding="utf-8")

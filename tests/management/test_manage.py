@@ -1,16 +1,20 @@
 """manage.py as a shell calls it: what is wrong with the set-up is one line and exit code 2."""
 
 import os
+import signal
 import socket
 import stat
 import subprocess
 import sys
+import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import django
 import pytest
 
 from evals_app import __version__
+from evalsite import command_line
 from evalsite.command_help import GROUPS, overview
 from evalsite.command_line import READ_NO_FURTHER
 
@@ -97,6 +101,34 @@ def test_where_a_fault_comes_from_can_be_asked(child_environment: dict[str, str]
     done = manage(child_environment | {"DATABASE_URL": NOWHERE}, "list_evals", "--traceback")
 
     assert "Traceback" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "needs_none"),
+    [
+        ("", True),
+        ("help", True),
+        ("--version", True),
+        ("serve --help", True),
+        ("init evals", True),
+        ("connect laptop", True),
+        ("migrate", False),
+        ("list_evals", False),
+    ],
+)
+def test_a_command_that_needs_no_site_writes_none_where_it_is_started(
+    monkeypatch: pytest.MonkeyPatch, command: str, *, needs_none: bool
+) -> None:
+    monkeypatch.setenv("EVALWELL_DATA_DIR", "")
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+    with ExitStack() as stack:
+        command_line.prepare(command.split(), stack)
+        data = Path(os.environ["EVALWELL_DATA_DIR"])
+
+        assert (data.parent == Path(tempfile.gettempdir())) == needs_none
+    assert not (needs_none and data.exists())
 
 
 @pytest.mark.slow

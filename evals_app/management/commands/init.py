@@ -13,6 +13,7 @@ from evals_app.management import usage_error
 
 _TEMPLATES = Path(__file__).parent.parent / "new_project"
 _WORKFLOW = "evals.yml"
+_IGNORE = "gitignore"
 
 
 class Command(BaseCommand):
@@ -40,7 +41,7 @@ class Command(BaseCommand):
         targets = {
             folder / template.name: template
             for template in sorted(_TEMPLATES.iterdir())
-            if template.is_file() and template.name != _WORKFLOW
+            if template.is_file() and template.name not in {_WORKFLOW, _IGNORE}
         }
         if options["github"]:
             targets[Path(".github", "workflows", _WORKFLOW)] = _TEMPLATES / _WORKFLOW
@@ -49,6 +50,8 @@ class Command(BaseCommand):
                 f"{', '.join(taken)}: {'this file exists' if len(taken) == 1 else 'these files exist'}"
                 " already, so nothing was written. Choose another folder."
             )
+        if not (ignore := Path(".gitignore")).exists():
+            targets[ignore] = _TEMPLATES / _IGNORE
         for path, template in targets.items():
             self._write(path, template.read_text(encoding="utf-8"), folder=os.path.relpath(folder))
         self.stdout.write(f"Next: {COMMAND} run_evals {os.path.relpath(folder)}")
