@@ -199,6 +199,7 @@ def tool_arguments(ended: Run) -> dict[str, Callable[[], dict[str, Any]]]:
             "file_name": "a.txt",
             "content": "Customer: Why?\nAgent: So.",
         },
+        "copy_conversations": lambda: {"set": real.slug, "run": ended.pk},
         "grade_conversations": lambda: {
             "set": real.slug,
             "suite": ended.suite_slug,

@@ -23,7 +23,6 @@ from evals_app.models import (
     ConversationImport,
     ConversationSet,
     ImportedConversation,
-    Run,
 )
 from evals_app.models.people.activity import note_act
 from evals_app.reports.answers.run_answers import Answer, Json
@@ -34,10 +33,11 @@ from evals_app.requests.conversation_sets import (
     ConversationImportAnswer,
     ConversationSetAnswer,
     ConversationSetDetails,
-    CopyRun,
+    CopyConversations,
     GradeConversations,
     GradingForecast,
     ImportedConversationAnswer,
+    chosen_conversations,
     conversation_json,
     grade,
     grading_forecast,
@@ -63,7 +63,7 @@ from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import RefusedError, refused_at
 from evals_app.requests.throttles import Uploads
 from evals_app.runs.ground.rights import RUNNING
-from evals_app.runs.recorded.copied_runs import copy_run
+from evals_app.runs.recorded.copied_runs import copy_conversations
 from evals_app.runs.recorded.grade_conversations import WantedConversations
 from evals_app.runs.recorded.import_conversations import import_conversations
 from evals_app.runs.recorded.masking import site_masker
@@ -264,21 +264,20 @@ class CopiesOfRuns(Endpoint):
 
     @extend_schema(
         operation_id="conversation_sets_copy_run",
-        summary="Copy conversations of a run into a set",
+        summary="Copy conversations of a run, or some of several runs, into a set",
         description="Each is copied once, masked as files are. Of more than 500 a worker copies them:"
         " the answer is then 202.",
-        request=CopyRun,
+        request=CopyConversations,
         responses={
             **responses(ConversationImportAnswer, 404, 422, status=201),
             (202, "application/json"): ConversationImportAnswer,
         },
     )
     def post(self, request: Request, slug: str) -> Response:
-        body = read_body(CopyRun, request.data)
+        body = read_body(CopyConversations, request.data)
         target = _set(slug)
-        run = find_or_404(Run.objects.defer("summary"), pk=body.run)
-        how: dict[str, Any] = {"verdict": body.verdict, "is_masked": body.masking}
-        row = copy_run(run, target, by=user_of(request), **how)
+        chosen = chosen_conversations(body)
+        row = copy_conversations(chosen, target, is_masked=body.masking, by=user_of(request))
         response = new_response(import_json(row), "conversation-import", target.slug, row.pk)
         response.status_code = 201 if row.finished_at else 202
         return response

@@ -12,15 +12,18 @@ from evals_app.reports.words.figures import count_text
 from evals_app.requests.bodies import Ceiling, RunId
 from evals_app.requests.conversation_sets import (
     ConversationSetAnswer,
+    CopyConversations,
     GradeConversations,
     ImportedConversationAnswer,
     Wanted,
+    chosen_conversations,
     conversation_json,
     grade,
     grading_forecast,
     import_json,
 )
 from evals_app.requests.problems import refused_at
+from evals_app.runs.recorded.copied_runs import copy_conversations
 from evals_app.runs.recorded.import_conversations import import_conversations
 from evals_app.runs.recorded.masking import site_masker
 from evals_app.runs.recorded.sets import find_or_make_set
@@ -48,6 +51,12 @@ class ImportText(Spec):
     set: Name = Field(description="Name or slug.")
     file_name: Name = Field(description="For example week-47.csv; its ending says what it is.")
     content: str = Field(min_length=1, max_length=MAX_CONTENT)
+
+
+class CopyIntoSet(CopyConversations):
+    """The set that they are copied into, and which conversations."""
+
+    set: Name = Field(description="Name or slug; it is made if there is none.")
 
 
 class GradeOfSet(GradeConversations):
@@ -113,6 +122,18 @@ def import_text(caller: Caller, given: ImportText) -> Told:
         raise refused_at("content", (file.problems or [NO_CONVERSATIONS])[0])
     target = find_or_make_set(given.set, by=caller.user)
     data = import_json(import_conversations(target, file, masker=site_masker(), by=caller.user))
+    return Told("\n".join([f"Into {target.slug}:", *data["in_words"]]), data)
+
+
+def copy_into_set(caller: Caller, given: CopyIntoSet) -> Told:
+    """Copy conversations of runs, masked unless asked otherwise."""
+    chosen = chosen_conversations(given)
+    target = find_or_make_set(given.set, by=caller.user)
+    row = copy_conversations(chosen, target, is_masked=given.masking, by=caller.user)
+    data = import_json(row)
+    if row.finished_at is None:
+        text = f"A worker copies {chosen.count:,} conversations into {target.slug}."
+        return Told(f"{text} list_real_conversations has them once all are there.", data)
     return Told("\n".join([f"Into {target.slug}:", *data["in_words"]]), data)
 
 

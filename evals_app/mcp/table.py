@@ -336,6 +336,25 @@ _TABLE = (
         rate=Uploads,
     ),
     Operation(
+        "copy_conversations",
+        "Copy conversations of runs",
+        "Copy conversations of a run, all or those with one verdict, or some of several runs, into a set of"
+        " real conversations, to be read, grouped and graded by other suites. Each is copied once, and"
+        " masked; the run stays as it is.",
+        conversations.CopyIntoSet,
+        {"set": "Help desk", "run": 12, "verdict": "failed"},
+        Need(
+            Scope.AUTHOR,
+            "evals_app.add_conversationset",
+            "evals_app.view_run",
+            "evals_app.view_execution",
+        ),
+        conversations.copy_into_set,
+        ConversationImportAnswer,
+        is_read_only=False,
+        is_idempotent=True,
+    ),
+    Operation(
         "forecast_grading",
         "Forecast grading real conversations",
         "Estimate what grading conversations of a set costs, and read which checks of the suite apply."

@@ -20,8 +20,9 @@ from evals_app.reports.answers.forecasts import all_in_words
 from evals_app.reports.answers.run_answers import Answer, Json
 from evals_app.reports.words.imports import import_in_words
 from evals_app.requests.bodies import Ceiling, RunId, no_such
-from evals_app.requests.problems import RefusedError
+from evals_app.requests.problems import RefusedError, refused_at
 from evals_app.runs.money.ceilings import month_left
+from evals_app.runs.recorded.copied_runs import MAX_CHOSEN, CopiedConversations
 from evals_app.runs.recorded.grade_conversations import (
     WantedConversations,
     flag_of,
@@ -76,12 +77,15 @@ class GradeConversations(Wanted):
         return self.to_wanted(count=self.count, a_day=self.a_day)
 
 
-class CopyRun(Spec):
-    """A run whose conversations are copied into a set."""
+class CopyConversations(Spec):
+    """Conversations of runs to copy into a set: those of a run, or some."""
 
-    run: RunId
+    run: RunId | None = None
     verdict: Literal["", "passed", "failed", "errored", "measured"] = Field(
-        default="", description="Only those with this verdict."
+        default="", description="Of the run, only those with this verdict."
+    )
+    executions: Annotated[list[RunId], Field(max_length=MAX_CHOSEN)] | None = Field(
+        default=None, description="Instead of a run: these conversations."
     )
     masking: bool = Field(default=True, description="`false` keeps names, addresses and numbers.")
 
@@ -173,6 +177,18 @@ def grading_json(row: ConversationGrading) -> Json:
         prepared=row.done,
         runs=list(row.runs.values_list("pk", flat=True)),
     )
+
+
+def chosen_conversations(given: CopyConversations) -> CopiedConversations:
+    """Return what is to be copied; CannotCopyError if nothing can be."""
+    if (given.run is None) is (given.executions is None):
+        raise refused_at("run", "Name either `run` or `executions`.")
+    if given.run is None:
+        return CopiedConversations.of(given.executions or ())
+    run = Run.objects.defer("summary").filter(pk=given.run).first()
+    if run is None:
+        raise refused_at("run", f"There is no run {given.run}.")
+    return CopiedConversations.of_run(run, given.verdict)
 
 
 def import_json(row: ConversationImport) -> Json:

@@ -107,13 +107,19 @@ def test_conversations_of_a_run_are_copied(
     assert client.get(made.headers["Location"]).json()["file_name"] == f"run {run.pk}, failed"
     missing = client.post(at, {"run": run.pk, "verdict": "errored"}, format="json")
     assert missing.status_code == 422
-    assert client.post(at, {"run": 999}, format="json").status_code == 404
+    for wrong in ({"run": 999}, {}, {"run": run.pk, "executions": [1]}):
+        refused = client.post(at, wrong, format="json")
+        assert (refused.status_code, refused.json()["errors"][0]["keys"]) == (400, "run")
+    assert client.post(at, {"executions": [999]}, format="json").status_code == 422
 
+    passed = run.executions.get(verdict="passed")
+    some = client.post(at, {"executions": [passed.pk]}, format="json")
+    assert (some.status_code, some.json()["added"]) == (201, 1)
     monkeypatch.setattr(copied_runs, "MAX_AT_ONCE", 1)
     sent = client.post(at, {"run": run.pk}, format="json")
     assert (sent.status_code, sent.json()["state"]) == (202, "waiting")
     import_waiting()
-    assert client.get(sent.headers["Location"]).json()["added"] == 1
+    assert client.get(sent.headers["Location"]).json()["known"] == 2
 
 
 def test_conversations_are_filtered(client: APIClient) -> None:

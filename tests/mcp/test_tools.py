@@ -14,10 +14,11 @@ from evals_app.engine.graders import ALIASES, GRADERS, GROUPS
 from evals_app.library.importing.file_import import import_files
 from evals_app.mcp.table import TOOLS
 from evals_app.mcp.tool import PART_CHARS, Caller, ToolAnswer, call_tool
-from evals_app.models import ApiToken, Assertion, Run, Suite
+from evals_app.models import ApiToken, Assertion, ConversationSet, Run, Suite
 from evals_app.requests import waiting
 from evals_app.requests.permissions import Scope
 from evals_app.runs.ending.cancel import cancel_run
+from evals_app.runs.recorded import copied_runs
 from tests.api.clients import SUITE, make_user, start_talks
 from tests.library.written import AGENT, JUDGE
 from tests.makers import make_execution, make_grade, make_run, make_suite, make_trial
@@ -292,6 +293,10 @@ NEEDS: dict[str, tuple[str, set[str]]] = {
     "list_conversation_sets": ("read", {SETS}),
     "list_real_conversations": ("read", {SETS, "evals_app.view_execution"}),
     "import_conversations": ("author", {"evals_app.add_conversationset"}),
+    "copy_conversations": (
+        "author",
+        {"evals_app.add_conversationset", "evals_app.view_run", "evals_app.view_execution"},
+    ),
     **dict.fromkeys(("forecast_grading", "grade_conversations"), ("run", RUNNING | {SETS})),
     "review_conversation": ("author", {"evals_app.view_execution", "evals_app.review_execution"}),
     "decide_release": ("run", {"evals_app.view_run", "evals_app.decide_release"}),
@@ -312,6 +317,7 @@ def test_each_tool_needs_a_scope_and_permissions() -> None:
         "rerun_cases",
         "regrade_run",
         "import_conversations",
+        "copy_conversations",
         "grade_conversations",
         "review_conversation",
         "decide_release",
@@ -428,6 +434,20 @@ def test_uploads_and_tried_checks_are_counted(name: str, scope: str, settings: A
     answers = [call(name, TOOLS[name].example, who=caller).text for _ in itertools.repeat(0, 3)]
 
     assert ["Too many requests" in answer for answer in answers] == [False, False, True]
+
+
+def test_conversations_of_runs_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_run({"Where is it": ["failed"], "Thanks": ["passed"]})
+    some = list(run.executions.values_list("pk", flat=True))
+    assert data_of("copy_conversations", set="Ours", run=run.pk, verdict="failed")["added"] == 1
+    told = data_of("copy_conversations", set="ours", executions=some)
+    assert (told["added"], told["known"]) == (1, 1)
+    assert "executions" in refusal("copy_conversations", set="ours")
+    assert "999" in refusal("copy_conversations", set="new", run=999)
+    assert not ConversationSet.objects.filter(name="new").exists()
+
+    monkeypatch.setattr(copied_runs, "MAX_AT_ONCE", 1)
+    assert "worker" in text("copy_conversations", set="ours", run=run.pk)
 
 
 def test_real_conversations_are_imported_masked_listed_and_graded() -> None:

@@ -39,6 +39,6 @@ def origin_of(request: HttpRequest, execution: Execution) -> ConversationOrigin 
 def _source_of(row: ImportedConversation, file: ConversationImport) -> Execution | None:
     """Return the conversation of a run that was copied, as long as it exists."""
     key = row.external_id.removeprefix("conversation-")
-    if file.source_run_id is None or not key.isdecimal():
+    if file.kind != file.OF_RUN or not key.isdecimal():
         return None
     return Execution.objects.select_related("run").filter(pk=int(key)).first()

@@ -13,7 +13,7 @@ from unfold.decorators import display
 from evals_app.admin.conversation.execution_numbers import UNKNOWNS
 from evals_app.admin.executions.execution_pages import whole_context, with_its_run
 from evals_app.admin.kit.paging import InfinitePaginator
-from evals_app.admin.kit.permissions import ReadOnly
+from evals_app.admin.kit.permissions import ReadOnly, requires
 from evals_app.admin.kit.presentation import (
     SIGNS,
     execution_scripted_badge,
@@ -22,6 +22,7 @@ from evals_app.admin.kit.presentation import (
     people_badge,
 )
 from evals_app.admin.people.saved_views import WithViews
+from evals_app.admin.real_conversations.copy_page import COPYING, copy_chosen
 from evals_app.admin.runs.run_admin import SuiteFilter, run_name
 from evals_app.models import Case, Execution, Run
 from evals_app.reports.words.figures import duration, score_text, token_sum
@@ -75,6 +76,9 @@ class ExecutionAdmin(WithViews, ReadOnly):
     search_fields = ("case",)
     search_help_text = "Part of the current name of a case, or within one run, of its name then"
     paginator = InfinitePaginator
+    actions = (copy_chosen,)
+    list_disable_select_all = True  # it would say how many there are
+    has_copy_permission = requires(*COPYING)
     change_form_template = "admin/evals_app/conversation/review.html"
     when_empty = (
         "These are the conversations of runs, with their verdicts. Open a suite and press Run."

@@ -1,7 +1,7 @@
 """Addresses of what people do with sets of real conversations."""
 
 from evals_app.admin.kit.pages import page_path
-from evals_app.admin.real_conversations.copy_page import copy_of_run
+from evals_app.admin.real_conversations.copy_page import copy_of_list, copy_of_run
 from evals_app.admin.real_conversations.daily_section import (
     ask_to_remove_daily_import,
     change_daily_import,
@@ -15,6 +15,7 @@ _SET = "conversationset"
 
 urlpatterns = [
     page_path("run/<int:pk>/copy/", copy_of_run, name="run_copy"),
+    page_path("execution/copy/", copy_of_list, name="execution_copy"),
     page_path(f"{_SET}/import/", import_file, name=f"{_SET}_import"),
     page_path(f"{_SET}/import/look/", look, name=f"{_SET}_look"),
     page_path(f"{_SET}/<int:pk>/cases/", make_cases_of_set, name=f"{_SET}_cases"),

@@ -15,7 +15,11 @@ from evals_app.management.numbers import usd, whole
 from evals_app.models import ConversationImport, ConversationSet, Run, Suite
 from evals_app.reports.answers.forecasts import in_words
 from evals_app.reports.words.imports import import_in_words
-from evals_app.runs.recorded.copied_runs import CannotCopyError, copy_run
+from evals_app.runs.recorded.copied_runs import (
+    CannotCopyError,
+    CopiedConversations,
+    copy_conversations,
+)
 from evals_app.runs.recorded.grade_conversations import (
     WantedConversations,
     left_out_of,
@@ -99,6 +103,10 @@ class Command(BaseCommand):
         runs = [_run(number) for number in options["from_run"]]
         if not contents and not runs:
             raise usage_error("Name a file, or a run with --from-run.")
+        try:
+            copied = [CopiedConversations.of_run(run) for run in runs]
+        except CannotCopyError as error:
+            raise usage_error(str(error)) from error
         target = find_or_make_set(options["set"])
         is_masked = not options["no_masking"]
         brought: list[int] = []
@@ -108,9 +116,10 @@ class Command(BaseCommand):
                 file = read_conversations(name, content, columns=columns)
                 row = import_conversations(target, file, masker=masker, columns=columns)
                 brought += self._report(row)
-            for run in runs:
-                brought += self._report(copy_run(run, target, is_masked=is_masked, by_worker=False))
-        except (CannotImportConversationsError, CannotCopyError) as error:
+            for chosen in copied:
+                row = copy_conversations(chosen, target, is_masked=is_masked, by_worker=False)
+                brought += self._report(row)
+        except CannotImportConversationsError as error:
             raise usage_error(str(error)) from error
         if suite is None:
             return

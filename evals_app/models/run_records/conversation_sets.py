@@ -43,8 +43,8 @@ class ConversationSet(models.Model):
 class ConversationImport(models.Model):
     """One file that was imported into a set; its run holds the conversations that it added.
 
-    Instead of a file it may have the conversations of a run of ours, the `source_run`: those with the
-    `source_verdict`, if there is one.
+    Instead of a file it may have conversations of ours: of the `source_run` all, or those with the
+    `source_verdict`; or those that someone chose, the executions with the `source_keys`.
 
     Until `finished_at` it is out of sight, and goes on where it was interrupted. `known` were there
     already; `changed` have an id that was there with other content, and stayed as they were;
@@ -67,6 +67,7 @@ class ConversationImport(models.Model):
     file_name = models.CharField(max_length=300)
     source_run = models.ForeignKey(Run, models.SET_NULL, null=True, related_name="copies")
     source_verdict = models.CharField(max_length=8, blank=True)
+    source_keys = models.JSONField(default=list)
     kind = models.CharField(max_length=60)
     columns = models.JSONField(default=dict)  # what a person said about the columns of the file
     is_masked = models.BooleanField(default=True)
@@ -113,7 +114,7 @@ class ConversationImport(models.Model):
     @property
     def is_by_worker(self) -> bool:
         """Whether a worker goes on with it, unless it has ended."""
-        return bool(self.upload) or self.source_run_id is not None
+        return bool(self.upload) or self.kind == self.OF_RUN
 
 
 class ConversationGrading(models.Model):

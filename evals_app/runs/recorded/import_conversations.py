@@ -8,7 +8,7 @@ what it wrote.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from itertools import islice
@@ -118,6 +118,7 @@ def begin_import(
     columns: Mapping[str, str],
     by: User | None = None,
     upload: str = "",
+    source_keys: Sequence[int] = (),
     **more: object,
 ) -> ConversationImport:
     """Return the interrupted import of a file of this name, or a new one; `more` are further columns.
@@ -125,7 +126,7 @@ def begin_import(
     Raises:
         CannotImportConversationsError: it was interrupted with other choices.
     """
-    how = {"is_masked": is_masked, "columns": dict(columns)}
+    how = {"is_masked": is_masked, "columns": dict(columns), "source_keys": list(source_keys)}
     name = storable(file_name)[-300:]
     with transaction.atomic():
         ConversationSet.objects.select_for_update().get(pk=target.pk)

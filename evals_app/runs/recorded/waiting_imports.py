@@ -102,7 +102,7 @@ def has_waiting() -> bool:
 def _waiting() -> QuerySet[ConversationImport]:
     is_free = Q(claimed_until=None) | Q(claimed_until__lt=timezone.now())
     rows = ConversationImport.objects.filter(is_free, finished_at=None, failure="")
-    return rows.exclude(upload="", source_run=None).order_by("pk")
+    return rows.filter(~Q(upload="") | Q(kind=ConversationImport.OF_RUN)).order_by("pk")
 
 
 def import_waiting() -> None:
@@ -123,7 +123,7 @@ def _import(row: ConversationImport) -> None:
     if row.attempts >= MAX_ATTEMPTS:
         return _fail(row, _DIED.format(row.attempts))
     try:
-        if row.source_run_id is not None:
+        if row.kind == row.OF_RUN:
             continue_copy(row)
             return None
         content = (upload_folder() / row.upload).read_bytes()
@@ -175,4 +175,4 @@ def remove_unnamed_uploads() -> None:
 
 
 def _has_file(row: ConversationImport) -> bool:
-    return row.source_run_id is not None or (upload_folder() / row.upload).is_file()
+    return row.kind == row.OF_RUN or (upload_folder() / row.upload).is_file()

@@ -270,6 +270,34 @@ def test_many_are_graded_by_a_worker_and_the_page_shows_how_far_it_is(
     assert (len(page.context["runs"]), page.context["is_starting"]) == (1, False)
 
 
+def test_conversations_of_the_list_are_copied_the_chosen_ones_or_all_as_it_is_filtered(
+    admin_client: Client,
+) -> None:
+    first = make_suite(["hello", "bye"], slug="one")
+    second = make_suite(["hello", "bye"], slug="two", agent=first.agent)
+    runs = [finished(suite) for suite in (first, second)]
+    listed = reverse("admin:evals_app_execution_changelist")
+    chosen = [run.executions.get(verdict="failed").pk for run in runs]
+    action = {"action": "copy_chosen", "_selected_action": chosen, "index": "0"}
+    asked = admin_client.post(f"{listed}?verdict__exact=failed", action)
+    address = asked.headers["Location"]
+    assert address.startswith(reverse("admin:evals_app_execution_copy"))
+    assert "2 conversations" in admin_client.get(address).content.decode()
+
+    page = admin_client.post(address, {"name": "Ours", "is_masked": "on"}, follow=True)
+    assert page.context["target"].count == 2
+    page = admin_client.post(address, {"name": "Ours", "which": "list"}, follow=True)
+    assert page.context["target"].count == 2
+    every = address.replace("verdict__exact=failed", "suite_slug=two")
+    page = admin_client.post(every, {"name": "Ours", "which": "list"}, follow=True)
+    assert page.context["target"].count == 3
+
+    wrong = address.replace("verdict__exact=failed", "nothing__exact=failed")
+    refused = admin_client.post(wrong, {"name": "Nowhere", "which": "list"})
+    assert b"cannot be filtered" in refused.content
+    assert not ConversationSet.objects.filter(name="Nowhere").exists()
+
+
 def test_conversations_of_a_run_are_copied_and_say_which_they_are_a_copy_of(
     admin_client: Client,
 ) -> None:
@@ -277,9 +305,10 @@ def test_conversations_of_a_run_are_copied_and_say_which_they_are_a_copy_of(
     menu = admin_client.get(reverse("admin:evals_app_run_change", args=[run.pk]))
     address = reverse("admin:evals_app_run_copy", args=[run.pk])
     assert address.encode() in menu.content
-    assert admin_client.get(f"{address}?verdict=failed").context["form"].initial["verdict"]
-    nothing = admin_client.post(address, {"name": "Ours", "verdict": "errored"})
+    assert admin_client.get(f"{address}?verdict=failed").context["form"].initial["which"]
+    nothing = admin_client.post(address, {"name": "Ours", "which": "errored"})
     assert b"fits" in nothing.content
+    assert not ConversationSet.objects.exists()
 
     page = admin_client.post(address, {"name": "Ours", "is_masked": "on"}, follow=True)
     assert page.context["target"].count == 2

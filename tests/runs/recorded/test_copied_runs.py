@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evals_app.models import (
+    Agent,
     Assertion,
     ConversationImport,
     ConversationSet,
@@ -19,7 +20,11 @@ from evals_app.runs.forgetting.conversations import forget_conversation
 from evals_app.runs.forgetting.whole_runs import delete_run
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.recorded import copied_runs
-from evals_app.runs.recorded.copied_runs import CannotCopyError, copy_run
+from evals_app.runs.recorded.copied_runs import (
+    CannotCopyError,
+    CopiedConversations,
+    copy_conversations,
+)
 from evals_app.runs.recorded.grade_conversations import WantedConversations, start_grading
 from evals_app.runs.recorded.waiting_imports import discard_import, has_waiting, import_waiting
 from evals_app.runs.regrading.start_regrade import regrade
@@ -38,7 +43,8 @@ def run() -> Run:
 
 def copied(run: Run, **how: Any) -> ConversationImport:
     target = ConversationSet.objects.first() or make_set()
-    return copy_run(run, target, **how)
+    verdict = how.pop("verdict", "")
+    return copy_conversations(CopiedConversations.of_run(run, verdict), target, **how)
 
 
 def said(row: ImportedConversation) -> dict[str, Any]:
@@ -149,15 +155,52 @@ def test_what_is_no_longer_stored_is_left_out_and_counted(run: Run) -> None:
     assert list(row.losses.values()) == [1]
 
 
+def test_chosen_ones_of_several_runs_are_copied_by_a_worker_if_they_are_many(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = Agent.objects.get()
+    other = finished(make_suite(["hi", "so long"], slug="second", agent=agent))
+    keys = [run.executions.get(case="case 3").pk, *other.executions.values_list("pk", flat=True)]
+    chosen = CopiedConversations.of([*keys, keys[0], 999_999])
+    assert (chosen.count, chosen.name) == (3, f"3 conversations, {keys[0]} to {keys[-1]}")
+
+    monkeypatch.setattr(copied_runs, "MAX_AT_ONCE", 2)
+    row = copy_conversations(chosen, make_set())
+    assert (row.finished_at, has_waiting(), row.is_by_worker) == (None, True, True)
+    import_waiting()
+    row.refresh_from_db()
+    assert [copy.facts["suite"] for copy in row.conversation_set.conversations.order_by("pk")] == [
+        *("greetings", "second", "second")
+    ]
+    assert copied(run, by_worker=False).known == 1
+
+    with monkeypatch.context() as patch:
+        patch.setattr(copied_runs, "MAX_CHOSEN", 2)
+        with pytest.raises(CannotCopyError, match="at most 2 at once"):
+            CopiedConversations.of(keys)
+
+
+def test_a_run_that_is_deleted_before_a_worker_copies_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copied_runs, "MAX_AT_ONCE", 2)
+    row = copied(run)
+    delete_run(run, by=User.objects.create_superuser("owner"))
+    import_waiting()
+    row.refresh_from_db()
+    assert (row.finished_at is None, row.added, len(row.problems)) == (False, 0, 1)
+    assert not has_waiting()
+
+
 def test_runs_that_cannot_be_copied() -> None:
     target = make_set()
     suite = make_suite()
     with pytest.raises(CannotCopyError, match="not ended"):
-        copy_run(start(suite), target)
+        CopiedConversations.of_run(start(suite))
     work()
     run = Run.objects.get()
     with pytest.raises(CannotCopyError, match="fits"):
-        copy_run(run, target, verdict="errored")
+        CopiedConversations.of_run(run, "errored")
     Assertion.objects.create(suite=suite, type="contains", options={"value": "Answer"})
     [real] = start_grading(
         imported(rows_of(1), target).conversation_set, suite, WantedConversations()
@@ -165,4 +208,6 @@ def test_runs_that_cannot_be_copied() -> None:
     work()
     real.refresh_from_db()
     with pytest.raises(CannotCopyError, match="real ones already"):
-        copy_run(real, target)
+        CopiedConversations.of_run(real)
+    with pytest.raises(CannotCopyError, match="real conversations already"):
+        CopiedConversations.of(real.executions.values_list("pk", flat=True))
