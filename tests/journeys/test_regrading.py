@@ -26,7 +26,7 @@ def test_a_repaired_check_is_tried_on_the_last_conversation(visit: Visit) -> Non
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_focused()
     expect(dialog.get_by_role("listitem")).to_have_text("case “case 2”")
-    expect(dialog.get_by_text("Grades 1 conversation again")).to_be_visible()
+    expect(dialog.get_by_text("Grades 1 conversation;")).to_be_visible()
     dialog.get_by_role("button", name="Grade again").press("Enter")
 
     page.wait_for_url(lambda url: "/execution/" in url)
