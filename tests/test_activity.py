@@ -206,6 +206,8 @@ def tool_arguments(ended: Run) -> dict[str, Callable[[], dict[str, Any]]]:
             "count": 1,  # of one import, so one run
             "max_cost_usd": 0.5,
         },
+        "set_daily_import": lambda: {"set": real.slug, "url": "https://example.org/a.csv"},
+        "stop_daily_import": lambda: {"set": real.slug},
         "review_conversation": lambda: {
             "execution": grade.execution_id,
             "grade": grade.pk,

@@ -283,6 +283,7 @@ PAGES: dict[str, Need] = {
     f"{_SET}<int:pk>/grade/price/": {"GET": NOBODY, "POST": f"{RUNNING} view_conversationset"},
     f"{_SET}<int:pk>/remove/": "delete_conversationset",
     f"{_SET}<int:pk>/daily/": "add_conversationset",
+    f"{_SET}<int:pk>/daily/price/": {"GET": NOBODY, "POST": f"{RUNNING} add_conversationset"},
     f"{_SET}<int:pk>/daily/do/": {"GET": NOBODY, "POST": "add_conversationset"},
     f"{_SET}<int:pk>/daily/remove/": "add_conversationset",
     f"{_SET}<int:pk>/read/": f"{_READS} view_conversationset",

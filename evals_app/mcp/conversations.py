@@ -98,7 +98,7 @@ def list_sets(_caller: Caller, _given: AllSets) -> Told:
 
 def list_conversations(_caller: Caller, given: FindConversations) -> Told:
     """List conversations of a set."""
-    rows = given.to_wanted().of(_set(given.set)).order_by("-pk")
+    rows = given.to_wanted().of(find_set(given.set)).order_by("-pk")
     if given.before is not None:
         rows = rows.filter(pk__lt=given.before)
     found = list(rows[: MAX_LISTED + 1])
@@ -139,14 +139,14 @@ def copy_into_set(caller: Caller, given: CopyIntoSet) -> Told:
 
 def forecast_grading(caller: Caller, given: GradeOfSet) -> Told:
     """Return what grading would take."""
-    data = grading_forecast(_set(given.set), given, caller.user)
+    data = grading_forecast(find_set(given.set), given, caller.user)
     lines = [data["in_words"], f"Checks: {'; '.join(data['checks']) or 'the rubric'}"]
     return Told("\n".join([*lines, *(f"Not applied: {why}" for why in data["unused"])]), data)
 
 
 def grade_conversations(caller: Caller, given: GradeOfSet) -> Told:
     """Start grading."""
-    started = grade(_set(given.set), given, caller.user)
+    started = grade(find_set(given.set), given, caller.user)
     if isinstance(started, ConversationGrading):
         text = (
             f"A worker starts the run of {started.total:,} conversations. list_runs shows it then."
@@ -157,7 +157,8 @@ def grade_conversations(caller: Caller, given: GradeOfSet) -> Told:
     return Told(text, GradingData.of(runs=list(map(run_row, runs)), is_waiting=False))
 
 
-def _set(slug: str) -> ConversationSet:
+def find_set(slug: str) -> ConversationSet:
+    """Return a set by its slug; without one, the nearest is named."""
     target = ConversationSet.objects.filter(slug=slug).first()
     if target is None:
         known = ConversationSet.objects.values_list("slug", flat=True)

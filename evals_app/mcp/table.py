@@ -1,7 +1,7 @@
 """The tools, in the order in which a client lists them."""
 
 from evals_app.library.shipping import DECIDING
-from evals_app.mcp import acting, answers, authored, conversations, results
+from evals_app.mcp import acting, answers, authored, conversations, daily_imports, results
 from evals_app.mcp.tool import Operation
 from evals_app.reports.answers.forecasts import ForecastAnswer
 from evals_app.reports.answers.release import ReleaseJson, ShipDecisionJson
@@ -376,6 +376,45 @@ _TABLE = (
         conversations.grade_conversations,
         conversations.GradingData,
         is_read_only=False,
+    ),
+    Operation(
+        "read_daily_import",
+        "Read a daily import",
+        "Read where new conversations of a set come from every day, when, by what they are graded, and"
+        " what the last five times brought, with problems.",
+        daily_imports.SetOfDailyImport,
+        {"set": "help-desk"},
+        _SETS,
+        daily_imports.read_daily_import,
+        daily_imports.DailyImportData,
+    ),
+    Operation(
+        "set_daily_import",
+        "Import every day",
+        "Import new files of a folder or an address into a set every day, and grade a sample of what is"
+        " new by a suite. Replaces the daily import of the set as a whole; is_enabled: false pauses it."
+        " It runs in the name of the person whose token this is: ask them first.",
+        daily_imports.DailyImportOfSet,
+        {"set": "help-desk", "url": "https://helpdesk.example.org/export.csv", "at": "03:00"},
+        Need(Scope.AUTHOR, "evals_app.add_conversationset"),
+        daily_imports.set_daily_import,
+        daily_imports.DailyImportData,
+        is_read_only=False,
+        is_destructive=True,
+        is_idempotent=True,
+    ),
+    Operation(
+        "stop_daily_import",
+        "Stop a daily import",
+        "Remove the daily import of a set and the results of its times. Conversations and runs stay.",
+        daily_imports.SetOfDailyImport,
+        {"set": "help-desk"},
+        Need(Scope.AUTHOR, "evals_app.add_conversationset"),
+        daily_imports.stop_daily_import,
+        daily_imports.DailyImportData,
+        is_read_only=False,
+        is_destructive=True,
+        is_idempotent=True,
     ),
     Operation(
         "review_conversation",

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from evals_app.api.daily_imports import DailyImportAnswer
 from evals_app.models import Activity, ApiToken, DailyImport
+from evals_app.requests.daily_imports import DailyImportAnswer
 from tests.runs.recorded.conversations import make_set, rows_of
 from tests.runs.recorded.daily import NIGHT, fire, put
 from tests.runs.suites import make_suite

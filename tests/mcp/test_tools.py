@@ -8,17 +8,27 @@ from threading import BoundedSemaphore
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from jsonschema import Draft202012Validator
 
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS
 from evals_app.library.importing.file_import import import_files
 from evals_app.mcp.table import TOOLS
 from evals_app.mcp.tool import PART_CHARS, Caller, ToolAnswer, call_tool
-from evals_app.models import ApiToken, Assertion, ConversationSet, Run, Suite
+from evals_app.models import (
+    ApiToken,
+    Assertion,
+    ConversationSet,
+    DailyImport,
+    DueImport,
+    Run,
+    Suite,
+)
 from evals_app.requests import waiting
 from evals_app.requests.permissions import Scope
 from evals_app.runs.ending.cancel import cancel_run
 from evals_app.runs.recorded import copied_runs
+from evals_app.runs.recorded.import_conversations import begin_import
 from tests.api.clients import SUITE, make_user, start_talks
 from tests.library.written import AGENT, JUDGE
 from tests.makers import make_execution, make_grade, make_run, make_suite, make_trial
@@ -297,6 +307,10 @@ NEEDS: dict[str, tuple[str, set[str]]] = {
         "author",
         {"evals_app.add_conversationset", "evals_app.view_run", "evals_app.view_execution"},
     ),
+    "read_daily_import": ("read", {SETS}),
+    **dict.fromkeys(
+        ("set_daily_import", "stop_daily_import"), ("author", {"evals_app.add_conversationset"})
+    ),
     **dict.fromkeys(("forecast_grading", "grade_conversations"), ("run", RUNNING | {SETS})),
     "review_conversation": ("author", {"evals_app.view_execution", "evals_app.review_execution"}),
     "decide_release": ("run", {"evals_app.view_run", "evals_app.decide_release"}),
@@ -319,6 +333,8 @@ def test_each_tool_needs_a_scope_and_permissions() -> None:
         "import_conversations",
         "copy_conversations",
         "grade_conversations",
+        "set_daily_import",
+        "stop_daily_import",
         "review_conversation",
         "decide_release",
     }
@@ -448,6 +464,43 @@ def test_conversations_of_runs_are_copied(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(copied_runs, "MAX_AT_ONCE", 1)
     assert "worker" in text("copy_conversations", set="ours", run=run.pk)
+
+
+def test_a_daily_import_is_set_read_and_stopped() -> None:
+    ConversationSet.objects.create(name="Help desk", slug="desk")
+    suite = make_suite()
+    given: dict[str, Any] = {
+        "set": "desk",
+        "url": "https://example.org/a.csv",
+        "suite": suite.slug,
+        "count": 50,
+    }
+    assert data_of("read_daily_import", set="desk") == {"daily_import": None}
+    assert "max_cost_usd" in refusal("set_daily_import", **given)
+    made = data_of("set_daily_import", **given, max_cost_usd=0.5)["daily_import"]
+    assert (made["suite"], made["count"], made["is_masked"]) == (suite.slug, 50, True)
+    assert data_of("read_daily_import", set="desk")["daily_import"] == made
+
+    assert "desk" in refusal("read_daily_import", set="desks")
+    assert "refunds" in refusal("set_daily_import", **{**given, "suite": "refund"}, max_cost_usd=1)
+    assert "url" in refusal("set_daily_import", set="desk", url="ftp://example.org/")
+    assert "paused" in text("set_daily_import", **given, max_cost_usd=1, is_enabled=False)
+    reader = Caller(make_user(["evals_app.add_conversationset"]), Scope.AUTHOR)
+    assert "start runs" in call("set_daily_import", given | {"max_cost_usd": 1}, who=reader).text
+
+    assert data_of("stop_daily_import", set="desk") == {"daily_import": None}
+    assert "nothing every day" in refusal("stop_daily_import", set="desk")
+
+
+def test_what_the_last_times_brought_is_told() -> None:
+    target = ConversationSet.objects.create(name="Help desk", slug="desk")
+    text("set_daily_import", set="desk", url="https://example.org/a.csv")
+    due = DueImport.objects.create(
+        daily_import=DailyImport.objects.get(), due_at=timezone.now(), state="ended"
+    )
+    begin_import(target, "a.csv", kind="", is_masked=True, columns={}, due=due, added=7)
+    told = text("read_daily_import", set="desk")
+    assert "a.csv: 7 new" in told
 
 
 def test_real_conversations_are_imported_masked_listed_and_graded() -> None:

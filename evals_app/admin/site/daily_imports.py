@@ -11,6 +11,7 @@ from django.forms.boundfield import BoundField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.views.decorators.http import require_POST
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectWidget,
@@ -29,13 +30,18 @@ from evals_app.formats.conversations.tables import MEANINGS
 from evals_app.models import ConversationSet, DailyImport, Schedule, Suite
 from evals_app.models.people.profiles import zone_of
 from evals_app.models.run_records.schedules import RHYTHM
+from evals_app.reports.answers.forecasts import in_words
 from evals_app.runs.ground.rights import RUNNING
+from evals_app.runs.money.ceilings import month_left
 from evals_app.runs.recorded.daily_imports import (
     IMPORTING,
     CannotSaveDailyImportError,
     save_daily_import,
 )
 from evals_app.runs.recorded.daily_sources import permitted_folders
+from evals_app.runs.recorded.grade_conversations import new_of_a_day, plan_grading_of_new
+from evals_app.runs.regrading.forecast_regrade import forecast_regrade
+from evals_app.runs.starting.freeze import CannotStartError
 
 _USUAL = 100  # conversations that are graded
 _VARIABLE = re.compile(r"\{\s*env:\s*(\w+)\s*\}")
@@ -200,8 +206,49 @@ def edit_daily_import(request: HttpRequest, pk: int) -> HttpResponse:
         "target": target,
         "form": form,
         "folders": permitted_folders(),
+        "may_grade": request.user.has_perms(RUNNING),
     }
     return render(request, "admin/evals_app/site/daily_import.html", context)
+
+
+@require_POST
+@permission_required((IMPORTING, *RUNNING), raise_exception=True)
+def price_of_a_day(request: HttpRequest, pk: int) -> HttpResponse:
+    """Return what grading the new conversations of a day would take, as a guess."""
+    target = get_object_or_404(ConversationSet, pk=pk)
+    form = DailyImportForm(request.POST)
+    form.full_clean()
+    suite = form.cleaned_data.get("suite")
+    context = _price(target, suite, form, request.user) if suite else {}
+    return render(request, "admin/evals_app/site/daily_price.html", context)
+
+
+def _price(
+    target: ConversationSet, suite: Suite, form: DailyImportForm, user: Any
+) -> dict[str, object]:
+    limit, a_day = form.cleaned_data.get("max_cost_usd"), new_of_a_day(target)
+    count = form.cleaned_data.get("count") or a_day
+    if count is None:
+        return {"problems": ["The price is unknown: how many will come on a day is unknown."]}
+    how = {"by": user.pk, "max_cost_usd": limit}
+    try:
+        with plan_grading_of_new(target, suite, count, **how) as plan:
+            sentence = in_words(
+                forecast_regrade(plan), max_cost_usd=limit, month_left_usd=month_left(user.pk)
+            )
+            read = len(plan.planned)
+            head = plan.head.suite
+    except CannotStartError as error:
+        return {"problems": error.problems}
+    return {
+        "sentence": sentence,
+        "is_most": form.cleaned_data.get("count"),
+        "a_day": a_day,
+        "read": read,
+        "checks": [check.label for check in head.assertions],
+        "has_rubric": head.rubric_check is not None,
+        "unused": plan.unused,
+    }
 
 
 def _begin(

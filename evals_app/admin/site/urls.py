@@ -6,7 +6,7 @@ from django.views.generic import RedirectView
 
 from evals_app.admin.kit.pages import page_path
 from evals_app.admin.site.activity import download_activity
-from evals_app.admin.site.daily_imports import edit_daily_import
+from evals_app.admin.site.daily_imports import edit_daily_import, price_of_a_day
 from evals_app.admin.site.masking_patterns import try_pattern
 from evals_app.admin.site.schedules import show_next_times
 from evals_app.admin.site.spending import show_spending
@@ -22,6 +22,9 @@ urlpatterns = [
     *_sections,
     page_path("schedule/next-times/", show_next_times, name="schedule_next_times"),
     page_path("conversationset/<int:pk>/daily/", edit_daily_import, name="conversationset_daily"),
+    page_path(
+        "conversationset/<int:pk>/daily/price/", price_of_a_day, name="conversationset_daily_price"
+    ),
     page_path("maskingpattern/try/", try_pattern, name="maskingpattern_try"),
     page_path("activity/csv/", download_activity, name="activity_csv"),
     page_path("spending/", show_spending, name="spending_changelist"),

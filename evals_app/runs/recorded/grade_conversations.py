@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
+from math import ceil
 from typing import Any, Self
 from uuid import uuid4
 
@@ -24,6 +25,7 @@ from evals_app.runs.regrading.start_regrade import (
 )
 from evals_app.runs.starting.freeze import CannotStartError
 
+_RECENT = 28  # days
 LOOKED_AT = 200  # conversations of an import that are read for a price
 
 
@@ -143,6 +145,40 @@ def plan_grading(
             for why, names in nothing.left_out.items():
                 planned[0].left_out.setdefault(why, []).extend(names)
         yield planned
+
+
+@contextmanager
+def plan_grading_of_new(
+    target: ConversationSet, suite: Suite, count: int, **how: Any
+) -> Iterator[RegradePlan]:
+    """Plan grading `count` conversations that are still to come, to see its price.
+
+    They are assumed to be like those of the newest import; its `planned` have those that are read.
+
+    Raises:
+        CannotStartError: there is nothing that they could be like, or something is missing.
+    """
+    newest = target.imports.exclude(finished_at=None).filter(added__gt=0).order_by("-pk").first()
+    if newest is None:
+        raise CannotStartError(
+            "The price is unknown: no conversation is here yet that new ones could be like."
+        )
+    [part] = by_import(target, WantedConversations(imports=(newest.run_id,)))
+    some = part.some[:count]
+    share = len(some) / count
+    with plan_regrade(part.run, by_suite=suite, executions=some, share=share, **how) as plan:
+        yield plan
+
+
+def new_of_a_day(target: ConversationSet) -> int | None:
+    """Return the mean of the last 28 days that the set knows; None if it knows fewer than 2."""
+    days = {date.fromisoformat(day): count for day, count in target.days.items() if day}
+    if not days:
+        return None
+    since = max(min(days), max(days) - timedelta(days=_RECENT - 1))
+    length = (max(days) - since).days + 1
+    recent = sum(count for day, count in days.items() if day >= since)
+    return ceil(recent / length) if length > 1 else None
 
 
 def start_grading(

@@ -9,9 +9,10 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from evals_app.models import ConversationSet, DailyImport, DueImport
+from evals_app.models import Assertion, ConversationSet, DailyImport, DueImport
+from evals_app.runs.recorded.grade_conversations import new_of_a_day
 from evals_app.runs.recorded.import_conversations import import_conversations
-from tests.runs.recorded.conversations import file_of, make_set, rows_of
+from tests.runs.recorded.conversations import file_of, imported, make_set, row_of, rows_of
 from tests.runs.recorded.daily import fire, put
 from tests.runs.suites import make_suite
 
@@ -121,6 +122,57 @@ def test_it_is_paused_continued_started_and_removed_on_the_page_of_the_set(
     assert not page.context["daily_is_busy"]
     admin_client.post(url("daily_remove", target))
     assert not DailyImport.objects.exists()
+
+
+def test_the_price_of_a_day_is_shown_as_a_guess_from_what_is_here(
+    admin_client: Client, target: ConversationSet
+) -> None:
+    suite = make_suite()
+    Assertion.objects.create(suite=suite, type="contains", options={"value": "Answer"})
+
+    def price(**changes: Any) -> dict[str, Any]:
+        # What is not written yet, such as where from, does not hide the price.
+        page = admin_client.post(url("daily_price", target), written(**changes))
+        names = ("sentence", "read", "a_day")
+        shown = {name: page.context.get(name) for name in names}
+        return {"text": " ".join(page.content.decode().split()), **shown}
+
+    assert "not graded" in price()["text"]
+    assert "no conversation is here" in price(suite=suite.pk, count=100)["text"]
+    assert "how many will come" in price(suite=suite.pk)["text"]
+
+    for name, rows in {"a": rows_of(30), "b": [row_of("x")]}.items():
+        imported([row | {"date": "2026-11-16"} for row in rows], target)
+        assert price(suite=suite.pk, count=100)["read"] == len(rows), name
+    asked = price(suite=suite.pk, count=100)
+    assert "Grades 100 conversations" in asked["sentence"]
+    assert "guess from 1 conversation of" in asked["text"]
+    assert asked["a_day"] is None  # one day says nothing of others
+
+    imported(
+        [row | {"id": f"y{n}", "date": "2026-11-18"} for n, row in enumerate(rows_of(8))], target
+    )
+    target.refresh_from_db()
+    asked = price(suite=suite.pk)
+    assert (new_of_a_day(target), asked["a_day"]) == (13, 13)  # 39 on 3 days
+    assert "Grades 13 conversations" in asked["sentence"]
+    assert price(suite=suite.pk, count="many")["a_day"] == 13
+
+
+def test_days_long_ago_do_not_count_for_the_price(target: ConversationSet) -> None:
+    target.days = {"": 900, "2026-01-01": 1000, "2026-11-01": 28, "2026-11-28": 28}
+    assert new_of_a_day(target) == 2
+    target.days = {"": 900}
+    assert new_of_a_day(target) is None
+
+
+def test_who_may_not_start_runs_sees_no_price(client: Client, target: ConversationSet) -> None:
+    person = User.objects.create_user("ann", is_staff=True)
+    rights = ["add_conversationset", "view_conversationset"]
+    person.user_permissions.set(Permission.objects.filter(codename__in=rights))
+    client.force_login(person)
+    assert url("daily_price", target) not in client.get(url("daily", target)).content.decode()
+    assert client.post(url("daily_price", target), written()).status_code == 403
 
 
 def test_who_may_not_start_runs_continues_none_that_grades(
