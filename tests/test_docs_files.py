@@ -45,6 +45,7 @@ FILES: dict[str, tuple[str | None, dict[str, str]]] = {
             "agent: Shop over HTTP": "http.agent.yaml",
             "agent: Shop with JSON of its own": "json.agent.yaml",
             "agent: Shop behind GET": "get.agent.yaml",
+            "agent: Shop with the customer in its address": "path.agent.yaml",
             "agent: Shop with a form": "form.agent.yaml",
             "agent: Shop behind mutual TLS": "mtls.agent.yaml",
             "agent: Shop that answers in pieces": "stream.agent.yaml",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, quote_plus
 
-from evals_app.engine.specs.sending_spec import Method
+from evals_app.engine.specs.sending_spec import WITHOUT_BODY, Method
 
 _DATA = {"-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json"}
 _FIELD = {"-F", "--form", "--form-string"}
@@ -147,7 +147,7 @@ class _Data:
             pasted.sent_as = "query" if self.is_query else "form"
         elif self.texts:
             pasted.body = json.loads(self.texts[-1])
-        if pasted.method == "GET" or (not pasted.method and pasted.body is None):
+        if pasted.method in WITHOUT_BODY or (not pasted.method and pasted.body is None):
             _read_query(pasted)
 
 
@@ -155,10 +155,10 @@ def _read_query(pasted: CurlRequest) -> None:
     """Read the message from the address of a command that sends no body."""
     url, _, query = pasted.url.partition("?")
     in_address = _fields(_pairs(query)) if query else {}
-    if in_address or pasted.method == "GET":
+    if in_address or pasted.method in WITHOUT_BODY:
         body = pasted.body if pasted.sent_as == "query" else None
         pasted.body, pasted.sent_as = {**in_address, **(body or {})}, "query"
-        pasted.url, pasted.method = url, "GET"
+        pasted.url, pasted.method = url, pasted.method or "GET"
 
 
 def _is_json(text: str) -> bool:

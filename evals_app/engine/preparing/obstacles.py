@@ -18,7 +18,13 @@ from evals_app.engine.preparing.needs import Needs
 from evals_app.engine.specs.agent_spec import AgentSpec, HttpAgent, ModelAgent, ScriptedAgent
 from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec, read_model
 from evals_app.engine.specs.sending_spec import CertificateSpec
-from evals_app.engine.specs.tool_spec import HeaderValue, HttpTool, McpTools, header_variables
+from evals_app.engine.specs.tool_spec import (
+    HeaderValue,
+    HttpTool,
+    McpTools,
+    header_variables,
+    without_variables,
+)
 from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec
 from fixtures_app.ground.spec_errors import messages_of
 
@@ -74,12 +80,12 @@ class Obstacles:
             self.say(f"Agent {agent.slug} is not connected yet: its developer has not answered.")
         asked: list[tuple[str, str, Mapping[str, HeaderValue]]] = []
         if isinstance(agent, HttpAgent):
-            asked.append((f"Agent {agent.slug}", agent.url, agent.headers))
+            asked.append((f"Agent {agent.slug}", without_variables(agent.url), agent.headers))
         if isinstance(agent, HttpAgent) and agent.client_certificate:
             self._certificate_fits(agent, agent.client_certificate)
         if isinstance(agent, HttpAgent) and agent.oauth:
-            secret = {"client_secret": agent.oauth.client_secret}
-            asked.append((f"The token of agent {agent.slug}", agent.oauth.token_url, secret))
+            of_token = agent.oauth.token_url, agent.oauth.secret
+            asked.append((f"The token of agent {agent.slug}", *of_token))
         for tool in agent.given_tools:
             if isinstance(tool, HttpTool):
                 asked.append((f"Tool {tool.name} of agent {agent.slug}", tool.url, tool.headers))
@@ -90,7 +96,7 @@ class Obstacles:
 
     def _certificate_fits(self, agent: HttpAgent, spec: CertificateSpec) -> None:
         try:
-            certificate_context(spec, urls=agent.called_urls, environ=self.environ)
+            certificate_context(spec, urls=agent.certified_urls, environ=self.environ)
         except ConfigurationError as error:
             self.say(f"Agent {agent.slug} cannot show its client certificate: {error}")
 

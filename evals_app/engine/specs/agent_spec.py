@@ -40,6 +40,7 @@ from evals_app.engine.specs.inventory import Abilities
 from evals_app.engine.specs.model_settings import AgentSettings, setting_problems
 from evals_app.engine.specs.outside_spec import OAuthSpec, PaceSpec, PollSpec, RateGroup
 from evals_app.engine.specs.sending_spec import (
+    AgentUrl,
     CertificateSpec,
     Method,
     Query,
@@ -48,7 +49,6 @@ from evals_app.engine.specs.sending_spec import (
 )
 from evals_app.engine.specs.tool_spec import (
     AnyTool,
-    CalledUrl,
     Headers,
     looks_up,
     misplaced_variables,
@@ -369,7 +369,11 @@ class HttpAgent(OutsideAgent):
 
     driver: Literal["http"]
     system_prompt: SystemPrompt = ""
-    url: CalledUrl = Field(title="Address", description="For driver http: messages are sent to it.")
+    url: AgentUrl = Field(
+        title="Address",
+        description="For driver http: messages are sent to it. With protocol json, its path may contain"
+        " the variables of request that are a text or a number.",
+    )
     headers: Headers = Field(
         default_factory=dict,
         title="Headers",
@@ -384,8 +388,8 @@ class HttpAgent(OutsideAgent):
     method: Method = Field(
         default="POST",
         title="Method",
-        description="For protocol json: the HTTP method. GET has no body, so the message goes into"
-        " query.",
+        description="For protocol json: the HTTP method. GET and DELETE have no body, so the message"
+        " goes into query, or into the path of the address.",
         json_schema_extra={"words": {name: name for name in get_args(Method)}},
         exclude_if=lambda method: method == "POST",
     )
@@ -479,6 +483,11 @@ class HttpAgent(OutsideAgent):
         """Return the addresses that are sent its headers."""
         return [url for url in (self.url, self.poll and self.poll.url) if url]
 
+    @property
+    def certified_urls(self) -> list[str]:
+        """Return the addresses that are shown its client certificate."""
+        return [*self.called_urls, *([self.oauth.token_url] if self.oauth else [])]
+
     def _conflicts(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:
         yield from super()._conflicts(info)
         for name in self.headers if self.oauth is not None else ():
@@ -490,21 +499,36 @@ class HttpAgent(OutsideAgent):
             yield error_at("stream", message, ("poll",), None)
         if self.stream is not None and self.protocol == "openai-chat":
             yield from _not_of_chats(self.stream)
+        if self.protocol == "openai-chat" and [*sent_keys(self.url)]:
+            message = "Only with protocol json may an address contain variables."
+            yield error_at("no_variables", message, ("url",), self.url)
         yield from self._half_sessions()
-        yield from sending_problems(self.method, self.query, self.request, self.request_format)
+        yield from sending_problems(
+            self.method, self.url, self.query, self.request, self.request_format
+        )
         yield from self._certificate_problems(info)
         for url in self.called_urls:
             yield from misplaced_variables(self.headers, url, info, at=("headers",))
 
     def _certificate_problems(self, info: ValidationInfo) -> Iterator[InitErrorDetails]:
         """Yield errors for a certificate that these addresses are not shown."""
+        needing = {"url": self.url}
+        if self.oauth is not None and self.oauth.client_secret is None:
+            needing["oauth.token_url"] = self.oauth.token_url
         if self.client_certificate is None:
+            if len(needing) > 1:
+                message = (
+                    "Write the variable with the secret; or, if the server wants a certificate instead,"
+                    " which one, under client_certificate."
+                )
+                yield error_at("no_secret", message, ("oauth", "client_secret"), None)
             return
-        if not self.url.startswith("https://"):
-            message = "A client certificate is shown only over https://. Change the address."
-            yield error_at("no_tls", message, ("client_certificate",), None)
+        for key, url in needing.items():
+            if not url.startswith("https://"):
+                message = f"A client certificate is shown only over https://. Change {key}."
+                yield error_at("no_tls", message, ("client_certificate",), None)
         variables = self.client_certificate.variables
-        for url in self.called_urls:
+        for url in self.certified_urls:
             yield from misplaced_variables(variables, url, info, at=("client_certificate",))
 
     def _half_sessions(self) -> Iterator[InitErrorDetails]:

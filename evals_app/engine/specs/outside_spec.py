@@ -67,9 +67,11 @@ class OAuthSpec(Spec):
         description="Where tokens are issued, for example https://login.example.org/oauth/token.",
     )
     client_id: _TEXT = Field(title="Client id", description="The client's name on that server.")
-    client_secret: Annotated[FromEnvironment, refuse_if(_secret_problem, once=True)] = Field(
+    client_secret: Annotated[FromEnvironment, refuse_if(_secret_problem, once=True)] | None = Field(
+        default=None,
         title="Client secret",
-        description="Name of the environment variable with the secret. In files: {env: NAME}.",
+        description="Name of the environment variable with the secret. In files: {env: NAME}. By"
+        " default, there is none: the client certificate of the agent says who asks.",
     )
     scope: _TEXT | None = Field(
         default=None, title="Scope", description="The scope to request. By default, none."
@@ -86,9 +88,14 @@ class OAuthSpec(Spec):
         json_schema_extra={"words": {"header": "The header", "body": "The body"}},
     )
 
+    @property
+    def secret(self) -> dict[str, FromEnvironment]:
+        """Return what is read from the environment, by key."""
+        return {} if self.client_secret is None else {"client_secret": self.client_secret}
+
     @model_validator(mode="after")
     def _secret_goes_to_its_host(self, info: ValidationInfo) -> Self:
-        secret = {"client_secret": self.client_secret}
+        secret = self.secret
         if errors := list(misplaced_variables(secret, self.token_url, info)):
             raise ValidationError.from_exception_data("OAuthSpec", errors)
         return self

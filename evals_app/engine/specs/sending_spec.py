@@ -1,6 +1,6 @@
 """The spec of how messages are sent to an agent over HTTP: method, query, body and certificate."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -9,13 +9,26 @@ from pydantic_core import InitErrorDetails
 from evals_app.engine.basics.permits import refuse_if
 from evals_app.engine.basics.template import variables_in
 from evals_app.engine.specs.base_spec import Spec
-from evals_app.engine.specs.tool_spec import FromEnvironment, looks_secret, variable_problem
-from evals_app.engine.specs.wire_spec import THIS_MESSAGE, sent_keys, variables_problem
+from evals_app.engine.specs.tool_spec import (
+    FromEnvironment,
+    host_problem,
+    looks_secret,
+    template_problem,
+    variable_problem,
+)
+from evals_app.engine.specs.wire_spec import (
+    MESSAGES,
+    SESSION,
+    THIS_MESSAGE,
+    sent_keys,
+    variables_problem,
+)
 from fixtures_app.ground.spec_errors import error_at
 from fixtures_app.ground.strict_json import JsonObject
 
-Method = Literal["POST", "GET", "PUT", "PATCH"]
+Method = Literal["POST", "GET", "PUT", "PATCH", "DELETE"]
 RequestFormat = Literal["json", "form", "multipart"]
+WITHOUT_BODY: Collection[Method] = ("GET", "DELETE")
 
 FILES = "files"
 _NO_MESSAGE = (
@@ -35,6 +48,33 @@ def _query_problem(query: JsonObject) -> str | None:
     return variables_problem(query)
 
 
+_NOT_IN_PATH = {
+    FILES: "Send them in the request.",
+    "history": "Send it in the request or in query.",
+    MESSAGES: "Send them in the request or in query.",
+    SESSION: "It is unknown in the first turn. Send it in the request, in query or in a header.",
+}
+
+
+def _path_problem(url: str) -> str | None:
+    path, _, query = url.partition("?")
+    if variables_in(query):
+        return 'Variables after ? belong into query: {q: "{{input}}"}.'
+    if problem := variables_problem({"url": path}):
+        return problem
+    for key in sent_keys(path):
+        if key in _NOT_IN_PATH:
+            return f"{{{{{key}}}}} cannot be part of a path. {_NOT_IN_PATH[key]}"
+    return None
+
+
+AgentUrl = Annotated[
+    str,
+    Field(max_length=2000),
+    refuse_if(host_problem),
+    refuse_if(template_problem, once=True),
+    refuse_if(_path_problem, once=True),
+]
 Query = Annotated[dict[str, object], Field(max_length=100), refuse_if(_query_problem)]
 
 
@@ -76,19 +116,29 @@ class CertificateSpec(Spec):
 
 
 def sending_problems(
-    method: Method, query: JsonObject | Mapping[str, object], request: object, form: RequestFormat
+    method: Method,
+    url: str,
+    query: JsonObject | Mapping[str, object],
+    request: object,
+    form: RequestFormat,
 ) -> Iterator[InitErrorDetails]:
     """Yield errors for what a request cannot be."""
-    has_message = bool({*sent_keys(query), *sent_keys(request)} & set(THIS_MESSAGE))
-    if method == "GET":
+    sent = {key for place in (url, query, request) for key in sent_keys(place)}
+    has_message = not sent.isdisjoint(THIS_MESSAGE)
+    if method in WITHOUT_BODY:
         if request is not None:
-            message = "GET sends no body. Write these keys under query, or choose another method."
+            message = (
+                f"{method} sends no body. Write these keys under query, or choose another method."
+            )
             yield error_at("no_body", message, ("request",), request)
         if form != "json":
-            message = "GET sends no body. Leave this out, or choose another method."
+            message = f"{method} sends no body. Leave this out, or choose another method."
             yield error_at("no_body", message, ("request_format",), form)
         if not has_message:
-            message = 'GET needs the message in query. Write {{input}} there: {"q": "{{input}}"}.'
+            message = (
+                f"{method} needs the message in query or in the path of the address. Write {{{{input}}}}"
+                ' there: {"q": "{{input}}"}.'
+            )
             yield error_at("no_message", message, ("query",), query)
     elif request is None:
         if form != "json":

@@ -10,8 +10,8 @@ from typing import get_args
 from urllib.parse import parse_qsl
 
 from evals_app.engine.basics.template import in_texts, texts_in
-from evals_app.engine.specs.sending_spec import Method
-from evals_app.engine.specs.tool_spec import OURS, looks_secret
+from evals_app.engine.specs.sending_spec import WITHOUT_BODY, Method
+from evals_app.engine.specs.tool_spec import OURS, host_problem, looks_secret
 from evals_app.formats.promptfoo.shapes import ProviderOptions
 from evals_app.formats.promptfoo.source import ProjectSpot
 from evals_app.formats.reading.problems import Json
@@ -44,17 +44,22 @@ def http_agent(spot: ProjectSpot, provider: ProviderOptions) -> Json | None:
     more, body = config.get("queryParams"), _body(config.get("body"))
     query |= more if isinstance(more, dict) else {}
     method = str(config.get("method") or ("GET" if body is None else "POST")).upper()
-    if method == "GET":
+    if method in WITHOUT_BODY:
         body = None
-    sent = (query, body)
+    sent = (url, query, body)
     variables = {match[1] for text in texts_in(list(sent)) for match in _BRACES.finditer(text)}
     is_asked = "prompt" in variables and variables <= _OURS.keys()
-    if method not in get_args(Method) or "{{" in url or not is_asked:
+    if method not in get_args(Method) or host_problem(url) or not is_asked:
         return None
     headers, form = _headers(written.at("headers"))
     for key in config.keys() - _READ:
         written.at(key).lose(_TLS if key == "tls" else "Nothing here does the same. Left out.")
-    agent: Json = {"driver": "http", "url": url, "method": method, "headers": headers}
+    agent: Json = {
+        "driver": "http",
+        "url": _in_our_words(url),
+        "method": method,
+        "headers": headers,
+    }
     agent |= {"query": _in_our_words(query)} if query else {}
     agent |= {} if body is None else {"request": _in_our_words(body), "request_format": form}
     return agent | _response(written)

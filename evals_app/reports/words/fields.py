@@ -53,9 +53,15 @@ def _meaning(field: FieldInfo, title: str) -> str:
     """Write title and description, and what each value of a choice means."""
     extra = field.json_schema_extra
     words: Any = extra.get("words", {}) if isinstance(extra, dict) else {}
-    values = "; ".join(f"`{value}`: {text[:1].lower()}{text[1:]}" for value, text in words.items())
+    values = "; ".join(
+        f"`{value}`: {_inside_sentence(text)}" for value, text in words.items() if text != value
+    )
     parts = (f"{title}." if title else "", field.description or "", f"{values}." if values else "")
     return " ".join(filter(None, parts))
+
+
+def _inside_sentence(text: str) -> str:
+    return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 
 def _default(field: FieldInfo) -> str:

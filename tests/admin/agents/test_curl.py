@@ -42,6 +42,11 @@ URL = "https://agent.example/chat"
             id="address with a query",
         ),
         pytest.param(
+            f"curl -X DELETE '{URL}?q=Hi'",
+            CurlRequest(URL, "DELETE", {}, {"q": "Hi"}, "query"),
+            id="another method without a body",
+        ),
+        pytest.param(
             f"curl -G '{URL}?n=1' --data-urlencode 'q=a & b' -d x=y",
             CurlRequest(URL, "GET", {}, {"n": "1", "q": "a & b", "x": "y"}, "query"),
             id="query from data",
@@ -68,7 +73,7 @@ def test_a_command_is_read(text: str, pasted: CurlRequest) -> None:
         pytest.param("call my agent", "curl", id="prose"),
         pytest.param(f"curl {URL} -d '{{", "quotation", id="cut off"),
         pytest.param("curl -s", "address", id="no address"),
-        pytest.param(f"curl -X DELETE {URL}", "DELETE", id="method"),
+        pytest.param(f"curl -X HEAD {URL}", "HEAD", id="method"),
         pytest.param(f"curl -T a.pdf {URL}", "upload", id="upload"),
         pytest.param(f"curl {URL} -d '{{a: b}}'", "JSON", id="no JSON"),
         pytest.param(f"curl {URL} -d hello", "form", id="neither"),

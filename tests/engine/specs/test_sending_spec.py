@@ -10,6 +10,7 @@ from tests.engine.permitting import permitting
 
 HTTP: dict[str, Any] = {"agent": "A", "slug": "a", "driver": "http", "url": "https://a.example/c"}
 ASKS = {"q": "{{input}}"}
+TOKEN = {"token_url": "https://login.example/token", "client_id": "c"}
 CERTIFICATE: dict[str, Any] = {"certificate": {"env": "AGENT_CERT"}}
 
 
@@ -17,12 +18,17 @@ CERTIFICATE: dict[str, Any] = {"certificate": {"env": "AGENT_CERT"}}
     "changes",
     [
         {"method": "GET", "query": ASKS},
+        {"method": "DELETE", "query": ASKS},
+        {"method": "GET", "url": "https://a.example/{{case}}/{{context_params.id}}/{{input}}.json"},
+        {"url": "https://a.example/{{session_id}}?v={2}"},
         {"method": "PUT", "query": ASKS, "request": {"a": 1}},
         {"method": "PATCH"},
         {"request": ASKS, "request_format": "form"},
         {"request": {**ASKS, "f": "{{files}}"}, "request_format": "multipart"},
         {"query": {"token": "{{session_id}}", "n": [1, 2]}, "keeps_cookies": True},
         {"client_certificate": CERTIFICATE},
+        {"client_certificate": CERTIFICATE, "oauth": TOKEN},
+        {"oauth": {**TOKEN, "client_secret": {"env": "AGENT_SECRET"}}},
     ],
 )
 def test_a_way_of_sending(changes: dict[str, Any]) -> None:
@@ -41,6 +47,28 @@ def test_a_way_of_sending(changes: dict[str, Any]) -> None:
         ({"method": "GET", "query": {"a": "b"}}, "query", "{{input}}"),
         ({"method": "GET", "query": ASKS, "request": ASKS}, "request", "no body"),
         ({"method": "GET", "query": ASKS, "request_format": "form"}, "request_format", "no body"),
+        ({"method": "DELETE"}, "query", "{{input}}"),
+        ({"method": "DELETE", "query": ASKS, "request": ASKS}, "request", "DELETE sends no body"),
+        ({"url": "https://{{case}}.example/"}, "url", "after the host"),
+        ({"url": "https://a.example/?q={{input}}"}, "url", "query"),
+        ({"url": "https://a.example/{{inptu}}"}, "url", "input"),
+        ({"url": "https://a.example/{{history}}"}, "url", "path"),
+        ({"url": "https://a.example/{{files}}"}, "url", "path"),
+        ({"url": "https://a.example/{{agent_session_id}}"}, "url", "first turn"),
+        (
+            {"url": "https://a.example/{{case}}", "protocol": "openai-chat"},
+            "url",
+            "protocol json",
+        ),
+        ({"oauth": TOKEN}, "oauth.client_secret", "client_certificate"),
+        (
+            {
+                "client_certificate": CERTIFICATE,
+                "oauth": {**TOKEN, "token_url": "http://login.example/token"},
+            },
+            "client_certificate client_certificate.certificate",
+            "https://",
+        ),
         ({"request_format": "form"}, "request_format", "request"),
         ({"request": {"a": "b"}}, "request", "no message"),
         ({"request": {**ASKS, "f": "{{files}}"}, "request_format": "form"}, "request", "multipart"),

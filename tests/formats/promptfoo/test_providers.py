@@ -122,6 +122,10 @@ def test_one_model_with_two_settings_is_two_agents() -> None:
             {"method": "GET", "query": {"v": "2", "q": "{{input}}"}},
         ),
         (
+            "{url: 'https://a.example/{{prompt}}/chat', method: DELETE}",
+            {"url": "https://a.example/{{input}}/chat", "method": "DELETE"},
+        ),
+        (
             (
                 "{url: 'https://a.example/chat', method: PUT, body: {q: '{{prompt}}',"
                 " s: '{{sessionId}}'}, headers: {content-type: application/x-www-form-urlencoded}}"
@@ -140,7 +144,7 @@ def test_one_model_with_two_settings_is_two_agents() -> None:
             {"request": {"q": "{{input}}"}, "response": {"text": "['a b'][0].text"}},
         ),
     ],
-    ids=["json", "query", "form", "body as text"],
+    ids=["json", "query", "path", "form", "body as text"],
 )
 def test_an_http_provider_is_an_agent_at_an_address(config: str, keys: dict[str, Any]) -> None:
     made = agent(f"{{id: https, label: Web, config: {config}}}")
@@ -177,6 +181,8 @@ def test_a_provider_with_the_name_of_an_agent_that_is_here_is_that_agent(provide
         "'exec: python chain.py'",
         "https://example.com/generate",
         "{id: https, config: {url: 'https://example.com'}}",
+        "{id: https, config: {url: 'https://{{prompt}}.example.com'}}",
+        "{id: https, config: {url: 'https://example.com', method: DELETE, body: {q: '{{prompt}}'}}}",
         "vertex:gemini-2.5-pro",
         "openai:embedding:text-embedding-3-small",
         "openai:chat",

@@ -53,9 +53,9 @@ class AccessToken:
         self._spec = spec
         self._web = web
         self._clock = clock
-        sent = sent_headers({"secret": spec.client_secret}, urls=[spec.token_url], environ=environ)
-        self._secret = sent["secret"]
-        web.add_secrets(forms_of([self._secret]))
+        sent = sent_headers(spec.secret, urls=[spec.token_url], environ=environ)
+        self._secret = sent.get("client_secret", "")
+        web.add_secrets(forms_of(sent.values()))
         known = hashlib.sha256(self._secret.encode()).hexdigest()
         self._key = f"{spec.model_dump_json()} {known}"
 
@@ -85,13 +85,15 @@ class AccessToken:
         form |= {"scope": spec.scope} if spec.scope else {}
         form |= {"audience": spec.audience} if spec.audience else {}
         headers = {"accept": "application/json"}
-        pair = f"{quote_plus(spec.client_id)}:{quote_plus(self._secret)}"
-        basic = base64.b64encode(pair.encode()).decode()
-        self._web.add_secrets([basic])
-        if spec.secret_in == "header":  # noqa: S105 - no password
-            headers["authorization"] = f"Basic {basic}"
-        else:
+        if not self._secret:  # the certificate says who asks
+            form |= {"client_id": spec.client_id}
+        elif spec.secret_in == "body":  # noqa: S105 - no password
             form |= {"client_id": spec.client_id, "client_secret": self._secret}
+        else:
+            pair = f"{quote_plus(spec.client_id)}:{quote_plus(self._secret)}"
+            basic = base64.b64encode(pair.encode()).decode()
+            self._web.add_secrets([basic])
+            headers["authorization"] = f"Basic {basic}"
         asked_at = self._clock()
         try:
             async with asyncio.timeout(_FETCH_S):

@@ -18,7 +18,7 @@ from evals_app.engine.basics.template import plain
 from evals_app.engine.network.web import Web, WebError
 from evals_app.engine.record.trial import TurnRecord
 from evals_app.engine.specs.agent_spec import HttpAgent
-from evals_app.engine.specs.sending_spec import Method
+from evals_app.engine.specs.sending_spec import WITHOUT_BODY, Method
 
 TIMEOUT_S = 30.0
 MAX_BYTES = 100_000  # of a reply in which a person chooses places
@@ -45,7 +45,7 @@ async def send_once(
         ConfigurationError: the address may not be called.
     """
     body = request.body
-    if body is None and request.content is None and method != "GET":
+    if body is None and request.content is None and method not in WITHOUT_BODY:
         body = Outside(_setting()).request(Exchange(1, "Hello", TIMEOUT_S))
     async with Web(secrets=_secret_forms(keys)) as web:
         try:

@@ -29,7 +29,7 @@ from evals_app.engine.agents.external.streams import (
     format_of,
     pieces_for,
 )
-from evals_app.engine.agents.external.wire import filled_request, read_at_places
+from evals_app.engine.agents.external.wire import fill_path, filled_request, read_at_places
 from evals_app.engine.agents.headers import header_text, secrets_of, sent_headers
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.basics.errors import AgentError, ReplyMismatchError
@@ -39,7 +39,7 @@ from evals_app.engine.network.addresses import read_url
 from evals_app.engine.network.web import ArrivingAnswer, Web, WebAnswer, WebError
 from evals_app.engine.record.trial import Attempt
 from evals_app.engine.specs.agent_spec import HttpAgent
-from evals_app.engine.specs.sending_spec import FILES
+from evals_app.engine.specs.sending_spec import FILES, WITHOUT_BODY
 from evals_app.engine.specs.tool_spec import without_variables
 from evals_app.engine.specs.wire_spec import AGENT_SESSION, SESSION, StreamSpec, sent_keys
 
@@ -123,7 +123,7 @@ class HttpSession:
             if not answer.is_ok:
                 return answer
             if (poll := self._agent.poll) is not None:
-                job = AgentJob(poll, web=self._web, agent_url=self._agent.url, headers=headers)
+                job = AgentJob(poll, web=self._web, agent_url=request.url, headers=headers)
                 answer = await job.result(answer, exchange, sleep=self._sleep)
         except WebError as exc:
             raise AgentError(f"The agent did not answer. {exc}") from None
@@ -202,7 +202,7 @@ class HttpSession:
         agent = self._agent
         if agent.protocol == "openai-chat":
             return OutgoingRequest(agent.url, self._chat(self._outside.request(exchange)))
-        is_usual = agent.request is None and agent.method != "GET"
+        is_usual = agent.request is None and agent.method not in WITHOUT_BODY
         known = self._outside.request(
             exchange,
             takes_files=is_usual or FILES in sent_keys(agent.request),
@@ -210,7 +210,7 @@ class HttpSession:
         )
         values = {**known, SESSION: self._agent_session}
         query = self._fill(agent.query, values, exchange, is_form=True)
-        url = with_query(agent.url, query)
+        url = with_query(fill_path(agent.url, values), query)
         if is_usual:
             return OutgoingRequest(url, known)
         if agent.request is None:
@@ -249,9 +249,9 @@ def web_for(
     """
     contexts = {}
     if (spec := agent.client_certificate) is not None:
-        context = certificate_context(spec, urls=agent.called_urls, environ=environ)
+        context = certificate_context(spec, urls=agent.certified_urls, environ=environ)
         contexts = {
-            read_url(without_variables(url)).authority: context for url in agent.called_urls
+            read_url(without_variables(url)).authority: context for url in agent.certified_urls
         }
     return Web(
         secrets=[*secrets, *secrets_of([agent.headers], environ=environ)],

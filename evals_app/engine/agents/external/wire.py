@@ -5,16 +5,18 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 from evals_app.engine.agents.external.reply import AgentReply, json_noting, read_reply
 from evals_app.engine.agents.tools.tool_calls import as_text
-from evals_app.engine.basics.errors import AgentError
+from evals_app.engine.basics.errors import AgentError, ConfigurationError
 from evals_app.engine.basics.template import ResolvedText, fill_in, in_texts
 from evals_app.engine.specs.wire_spec import MESSAGES, Places
 from fixtures_app.ground.json_paths import NoSuchPlaceError, describe, find, parse_path
 from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.ground.strict_json import Json, JsonObject
 
+_LEAVES_SEGMENT = frozenset("/\\")
 # Places that a reply may lack.
 BESIDE_TEXT = ("tool_calls", "input_tokens", "output_tokens", "session_id")
 
@@ -42,6 +44,35 @@ def filled_request(
 
     filled: Any = in_texts(dict(body), lambda text: fill_in(text, value_of, as_text=_in_a_sentence))
     return filled, ResolvedText("", tuple(dict.fromkeys(missing))).warnings("The request")
+
+
+def fill_path(url: str, request: Mapping[str, Any]) -> str:
+    """Fill the usual request into the path of an address, where each value stays one segment of it.
+
+    Raises:
+        ConfigurationError: a value is missing, or could change which address is called.
+    """
+
+    def segment_of(name: str) -> str:
+        try:
+            value = find(request, parse_path(name))
+        except NoSuchPlaceError:
+            value = None
+        text = as_text(value) if isinstance(value, str | int | float) else ""
+        # Servers and proxies may decode a slash before they take the path apart.
+        if not text.strip(".") or not _LEAVES_SEGMENT.isdisjoint(text):
+            raise ConfigurationError(
+                f"{{{{{name}}}}} in the path of the agent's address is {_value_text(value)}. There it must be"
+                " a text without / and \\, and not only points. Anything else goes into the request"
+                " or into query."
+            )
+        return quote(text, safe="", errors="replace")
+
+    return str(fill_in(url, segment_of, as_text=str))
+
+
+def _value_text(value: object) -> str:
+    return "empty" if value in (None, "") else cut_middle(as_text(value))
 
 
 def _in_a_sentence(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -31,12 +32,15 @@ def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Authority:
     return authority
 
 
-async def ask(authority: Authority, environ: dict[str, str], **spec: Any) -> Exchange:
+async def ask(
+    authority: Authority, environ: dict[str, str], *, hosts: tuple[str, ...] = (), **spec: Any
+) -> Exchange:
     """Ask an agent that answers with the name in the certificate."""
     context = authority.server_context()
     with WebServer(lambda asked: Sent.text(f"Hello {asked.client}"), context=context) as server:
         agent = make_agent(server.url, **spec)
-        with permitting(hosts=(server.host,), variables=("AGENT_*",)):
+        hosts = (server.host, *hosts)
+        with permitting(hosts=hosts, variables=("AGENT_*",)):
             async with web_for(agent, environ=environ) as web:
                 session = HttpSession(agent, setting=make_setting(), web=web, environ=environ)
                 exchange = Exchange(1, "Hi", 60)
@@ -60,6 +64,33 @@ async def test_the_certificate_is_shown(authority: Authority, tmp_path: Path, wh
     exchange = await ask(authority, environ, client_certificate=spec)
 
     assert exchange.reply == "Hello evalwell"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("secret", [{}, {"client_secret": {"env": "AGENT_SECRET"}}])
+async def test_the_server_of_tokens_is_shown_it_too(
+    authority: Authority, secret: dict[str, Any]
+) -> None:
+    with WebServer(
+        lambda _: Sent.json({"access_token": "tok-1"}), context=authority.server_context()
+    ) as tokens:
+        oauth = {"token_url": f"https://{tokens.host}/token", "client_id": "c", **secret}
+        environ = {"AGENT_CERT": authority.sign("evalwell").both, "AGENT_SECRET": "s3cret"}
+        exchange = await ask(
+            authority,
+            environ,
+            hosts=(tokens.host,),
+            client_certificate={"certificate": {"env": "AGENT_CERT"}},
+            oauth=oauth,
+        )
+
+    assert exchange.reply == "Hello evalwell"
+    (asked,) = tokens.asked
+    assert asked.client == "evalwell"
+    assert ("authorization" in asked.headers) == bool(secret)
+    assert parse_qs(asked.raw.decode()) == {"grant_type": ["client_credentials"]} | (
+        {} if secret else {"client_id": ["c"]}
+    )
 
 
 @pytest.mark.anyio

@@ -12,7 +12,7 @@ import pytest
 from evals_app.engine.agents.external.http import HttpSession, web_for
 from evals_app.engine.agents.external.sending import encode_fields, with_query
 from evals_app.engine.agents.session import Exchange
-from evals_app.engine.basics.errors import AgentError
+from evals_app.engine.basics.errors import AgentError, ConfigurationError
 from evals_app.engine.llm.call import FileContent
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.agents.external.test_http import SESSION, make_agent, make_setting, no_pause
@@ -29,8 +29,10 @@ NOTE = FileContent("note ü.txt", "text/plain", b"\x00raw\r\n--")
 
 
 @asynccontextmanager
-async def open_session(server: WebServer, **changes: Any) -> AsyncIterator[HttpSession]:
-    agent = make_agent(server.url, **changes)
+async def open_session(
+    server: WebServer, *, path: str = "/chat", **changes: Any
+) -> AsyncIterator[HttpSession]:
+    agent = make_agent(f"http://{server.host}{path}", **changes)
     with permitting(hosts=(server.host,)):
         async with web_for(agent) as web:
             yield HttpSession(agent, setting=make_setting(), web=web, sleep=no_pause)
@@ -48,10 +50,11 @@ async def asked_by(*messages: str, files: tuple[FileContent, ...] = (), **change
     return server.asked[-1]
 
 
-async def test_a_message_is_asked_for_by_get() -> None:
-    asked = await asked_by("What about ä & b?", **GET)
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_a_message_is_asked_for_without_a_body(method: str) -> None:
+    asked = await asked_by("What about ä & b?", **{**GET, "method": method})
 
-    assert (asked.method, asked.raw) == ("GET", b"")
+    assert (asked.method, asked.raw) == (method, b"")
     assert parse_qs(urlsplit(asked.path).query) == {
         "q": ["What about ä & b?"],
         "session": [SESSION],
@@ -65,6 +68,53 @@ async def test_a_body_goes_with_any_other_method(method: str) -> None:
     asked = await asked_by("Hi", method=method, query=query, request={"q": "{{input}}"})
 
     assert (asked.method, asked.path, asked.body) == (method, "/chat?case=Greeting", {"q": "Hi"})
+
+
+@pytest.mark.parametrize("method", ["POST", "GET"])
+async def test_the_path_has_what_the_turn_has(method: str) -> None:
+    path = "/t/{{context_params.tenant}}/{{ input }}/{{trial}}.json"
+    asked = await asked_by("What about ä & 50%? ..", path=path, method=method)
+
+    assert asked.method == method
+    assert asked.path == "/t/acme/What%20about%20%C3%A4%20%26%2050%25%3F%20../2.json"
+
+
+async def test_a_job_is_asked_for_where_the_message_was_sent() -> None:
+    def answer(asked: Asked) -> Sent:
+        if asked.method == "POST":
+            return Sent.json({}, status=202, headers={"location": "jobs/1"})
+        return Sent.json({"output": asked.path})
+
+    with WebServer(answer) as server:
+        poll = {"interval_s": 0.1}
+        async with open_session(server, path="/{{case}}/ask", poll=poll) as session:
+            exchange = Exchange(1, "Hi", 60)
+            await session.respond(exchange)
+
+    assert exchange.reply == "/Greeting/jobs/1"
+
+
+@pytest.mark.parametrize(
+    ("message", "variable", "words"),
+    [
+        ("a/../b", "input", "a/../b"),
+        ("a\\b", "input", "without /"),
+        ("..", "input", "not only points"),
+        (".", "input", "not only points"),
+        ("", "input", "empty"),
+        ("Hi", "context_params.user", "context_params.user.* is empty"),
+        ("Hi", "context_params", "tenant"),
+    ],
+)
+async def test_no_value_leaves_its_part_of_the_path(
+    message: str, variable: str, words: str
+) -> None:
+    with WebServer(lambda _: Sent.text("Yes.")) as server:
+        async with open_session(server, path=f"/a/{{{{{variable}}}}}/b") as session:
+            with pytest.raises(ConfigurationError, match=words):
+                await session.respond(Exchange(1, message, 60))
+
+    assert server.asked == []
 
 
 async def test_our_own_keys_are_sent_beside_a_query() -> None:
