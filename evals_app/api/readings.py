@@ -46,6 +46,7 @@ from evals_app.runs.recorded.readings import (
     USUAL,
     CannotReadError,
     draw,
+    is_shown_to,
     notes_of,
     progress_of,
     write_note,
@@ -147,14 +148,15 @@ class OneReading(OneEndpoint):
 
 @describe_get("readings_notes", "List the notes of a reading", 404)
 class ReadingNotes(ListEndpoint):
-    """What people say of conversations, newest first."""
+    """What people say of conversations that you have answered yourself, newest first."""
 
     needs: ClassVar = {"GET": READS, "POST": WRITES}
     queryset = ReadingNote.objects.none()  # for the schema
     answer = ReadingNoteJson
 
     def get_queryset(self) -> QuerySet[ReadingNote]:
-        return notes_of(_reading(self.kwargs["pk"])).select_related("item")
+        notes = notes_of(_reading(self.kwargs["pk"])).select_related("item")
+        return notes.filter(is_shown_to(user_of(self.request).pk))
 
     def row_json(self, row: ReadingNote) -> JsonObject:
         return _note_json(row)

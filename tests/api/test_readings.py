@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 
 from evals_app.models import NoteGroup
+from evals_app.runs.recorded.grade_conversations import WantedConversations
+from evals_app.runs.recorded.readings import draw, write_note
 from tests.api.clients import make_client
 from tests.runs.recorded.conversations import imported, rows_of
 
@@ -62,3 +65,21 @@ def test_what_cannot_be_read_is_refused(address: str, body: dict[str, Any], stat
     imported(rows_of(2))
     drawn = send(client, "post", "readings/", {"conversation_set": "help-desk", "count": 1}).json()
     assert send(client, "post", address.format(drawn["id"]), body).status_code == status
+
+
+def test_what_others_wrote_shows_after_ones_own_answer() -> None:
+    client: Any = make_client()
+    me = User.objects.get()
+    other = User.objects.create_user("ben")
+    reading = draw(imported(rows_of(3)).conversation_set, WantedConversations(), by=me)
+    for item in reading.items.all():
+        write_note(item, by=other, kind="wrong", text="Says 9 euros.")
+    notes = f"readings/{reading.pk}/notes/"
+
+    def shown() -> set[tuple[int, str]]:
+        rows = client.get(f"/api/{notes}").json()["results"]
+        return {(row["position"], row["by"]) for row in rows}
+
+    assert shown() == set()
+    send(client, "post", notes, {"position": 2, "kind": "fine"})
+    assert shown() == {(2, me.username), (2, "ben")}

@@ -20,6 +20,7 @@ from evals_app.runs.recorded.readings import (
     CannotReadError,
     Kind,
     ReadingProgress,
+    is_shown_to,
     next_to_read,
     progress_of,
     write_note,
@@ -66,15 +67,15 @@ def read_one(request: HttpRequest, pk: int, position: int) -> HttpResponse:
     item.reading = reading
     if request.method == "POST" and (taken := _take(request, item)):
         return taken
-    own, others = _notes(item, person(request).pk)
+    own, others, waiting = _notes(item, person(request).pk)
     progress = progress_of(reading)
     context = reading_context(request, reading) | {
         "title": f"Conversation {position}",
         "item": item,
         "imported": getattr(item.execution, "imported_conversation", None),
         "own": own,
-        "others": others if own else [],
-        "others_wait": len(others) if not own else 0,
+        "others": others,
+        "others_wait": waiting,
         "groups": current_groups(reading),
         "max_note": MAX_NOTE,
         "text": request.POST.get("text", own.text if own else ""),
@@ -103,10 +104,20 @@ def _take(request: HttpRequest, item: ReadingItem) -> HttpResponse | None:
     return _lead_on(item.reading, by.pk, after=item.position)
 
 
-def _notes(item: ReadingItem, reader: int) -> tuple[ReadingNote | None, list[ReadingNote]]:
-    notes = list(item.notes.select_related("group").order_by("pk"))
-    own = next((note for note in notes if note.by_id == reader), None)
-    return own, [note for note in notes if note.by_id != reader]
+def _notes(item: ReadingItem, reader: int) -> tuple[ReadingNote | None, list[ReadingNote], int]:
+    """Return the person's own note, those of others that are shown, and how many wait for it."""
+    notes = item.notes.select_related("group").annotate(is_shown=is_shown_to(reader))
+    own: ReadingNote | None = None
+    shown: list[ReadingNote] = []
+    waiting = 0
+    for note in notes.order_by("pk"):
+        if note.by_id == reader:
+            own = note
+        elif note.is_shown:
+            shown.append(note)
+        else:
+            waiting += 1
+    return own, shown, waiting
 
 
 def _progress(progress: ReadingProgress, reader: int) -> dict[str, object]:

@@ -8,7 +8,7 @@ from itertools import islice
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Max, QuerySet
+from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from evals_app.engine.basics.errors import CannotError
 from evals_app.models import (
@@ -171,6 +171,14 @@ def progress_of(reading: Reading) -> ReadingProgress:
             for (person, name), counts in kinds.items()
         ],
     )
+
+
+def is_shown_to(reader: int) -> Exists:
+    """Return the condition on notes that a person may see them: their own is there.
+
+    Who reads first what others wrote agrees with them too often.
+    """
+    return Exists(ReadingNote.objects.filter(item=OuterRef("item"), by=reader))
 
 
 def notes_of(reading: Reading) -> QuerySet[ReadingNote]:
