@@ -154,21 +154,28 @@ def test_what_is_written_is_for_its_user_alone(
     assert [name for name, mode in modes.items() if mode & 0o077] == []
 
 
-def test_the_set_up_that_the_documentation_gives_is_a_safe_one(
+def variables_in(page: str, *, after: str) -> dict[str, str]:
+    """Return the variables of the first block below a heading."""
+    _, _, part = (ROOT / "docs" / page).read_text(encoding="utf-8").partition(after)
+    lines = part.split("```sh\n")[1].split("```")[0].split("\n")
+    return dict(line.strip().split("=", 1) for line in lines if line.strip())
+
+
+def test_check_has_nothing_to_say_to_the_documented_set_up_with_the_sign_in_of_a_company(
     child_environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """Recipe 1 of docs/operations.md."""
-    _, _, recipe = (ROOT / "docs" / "operations.md").read_text().partition("## Recipe 1")
-    written = recipe.split("```sh\n")[1].split("```")[0]
-    variables = dict(line.split("=", 1) for line in written.splitlines())
+    site = variables_in("operations.md", after="## Recipe 1")
+    company = variables_in("sign-in.md", after="## Through your company")
     data = {"EVALWELL_DATA_DIR": str(tmp_path / "data")}
 
     done = manage(
-        child_environment | variables | data, "check", "--deploy", "--fail-level", "WARNING"
+        child_environment | site | company | data, "check", "--deploy", "--fail-level", "WARNING"
     )
 
-    assert done.returncode == 0, done.stderr
-    assert variables["EVALWELL_HTTPS"] == "1"
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("System check identified no issues (")
+    assert site["EVALWELL_HTTPS"] == "1"
+    assert {"EVALWELL_OIDC_ISSUER", "EVALWELL_GROUP_ROLES"} <= company.keys()
 
 
 def test_the_overview_lists_our_commands_and_no_other(child_environment: dict[str, str]) -> None:
