@@ -379,8 +379,12 @@ def _finish(work: _Work, file: ConversationFile) -> ConversationImport:
     with transaction.atomic():
         row = _lock_row(work)
         target = row.conversation_set
-        row.losses = storable(dict(islice(file.losses.items(), MAX_NAMED)))
-        row.problems = storable(list(_first(file.problems)))
+        mask = work.masker.of_text if work.masker else str  # they may quote who wrote
+        losses = Counter[str]()
+        for what, count in islice(file.losses.items(), MAX_NAMED):
+            losses[mask(what)] += count
+        row.losses = storable(dict(losses))
+        row.problems = storable([mask(problem) for problem in _first(file.problems)])
         row.claim = row.claimed_until = None
         upload, row.upload = row.upload, ""
         transaction.on_commit(lambda: remove_upload(upload))

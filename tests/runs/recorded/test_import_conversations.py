@@ -23,6 +23,7 @@ from evals_app.runs.recorded.import_conversations import (
     CannotImportConversationsError,
     import_conversations,
 )
+from evals_app.runs.recorded.masking import site_masker
 from tests.runs.recorded.conversations import file_of, imported, make_set, row_of, rows_of
 
 pytestmark = pytest.mark.django_db
@@ -37,6 +38,9 @@ class _Shouting:
     def of_conversation(self, conversation: RecordedConversation) -> RecordedConversation:
         self.counts["name"] += 1
         return conversation.with_texts(lambda text, *_: text.upper())
+
+    def of_text(self, text: str) -> str:
+        return text.upper()
 
 
 def test_a_conversation_becomes_an_execution_whose_unknown_numbers_are_unknown() -> None:
@@ -123,6 +127,12 @@ def test_an_interrupted_import_is_not_continued_in_another_way() -> None:
 def test_what_a_file_loses_and_what_cannot_be_read_stays_with_the_import() -> None:
     row = imported([row_of(1, ("user", "Hi"), ("wizard", "x")), {"id": 2}])
     assert (row.added, len(row.losses), len(row.problems)) == (1, 1, 1)
+
+
+def test_who_wrote_what_was_left_out_is_masked_in_the_report() -> None:
+    file = file_of([row_of(1, ("user", "Hi"), ("Jane Miller", "x"), ("John Smith", "y"))])
+    row = import_conversations(make_set(), file, masker=site_masker())
+    assert row.losses == {"Messages of “[name 1]” were left out: this role is not known.": 2}
 
 
 @pytest.mark.parametrize("name", ["x" * 900, " two \n words ", "nul\x00"])
