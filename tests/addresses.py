@@ -38,6 +38,7 @@ from evals_app.models import (
     Run,
     Schedule,
     Settlement,
+    SpanInbox,
     Webhook,
 )
 from evals_app.runs.recorded.import_conversations import begin_import
@@ -130,6 +131,7 @@ def samples_for(settings: Any) -> Samples:
     rows |= _reading(run, execution, root)
     url = "https://exports.example.org/desk.csv"
     DailyImport.objects.create(conversation_set=rows["conversationset"], url=url, owner=root)
+    SpanInbox.objects.create(conversation_set=rows["conversationset"], owner=root)
     parts = {name: row.pk for name, row in rows.items()}
     parts |= {
         "run": run.pk,

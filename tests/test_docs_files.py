@@ -96,6 +96,7 @@ OTHERS: dict[str, dict[str, str]] = {
     "reports.md": {"- run:": _PIPELINE, "evals:": _PIPELINE},
     "rest.md": {"{": _ANSWER},
     "schedules.md": {"{": _ANSWER},
+    "traces.md": {"exporters:": "the configuration of a collector"},
     "webhooks.md": {"{": "a message that is sent"},
 }
 

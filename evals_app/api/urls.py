@@ -67,6 +67,9 @@ _VIEWS: tuple[tuple[str, type[APIView], str], ...] = (
         "conversation-grading",
     ),
     (f"{_SET}/daily-import/", daily_imports.OneDailyImport, "daily-import"),
+    (f"{_SET}/spans/", conversation_sets.OneSpanInbox, "span-inbox"),
+    # What agents are configured with ends with /otlp, as that of a collector does.
+    (f"{_SET}/otlp/v1/traces", traces.TracesOfSet, "conversation-set-spans"),
     (f"{_SET}/runs/", conversation_sets.CopiesOfRuns, "conversation-set-runs"),
     (f"{_SET}/conversations/", conversation_sets.ConversationsOfSet, "conversations-of-set"),
     (f"{_SET}/grade/", conversation_sets.GradeSet, "conversation-set-grade"),

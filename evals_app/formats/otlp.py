@@ -7,7 +7,7 @@ Protobuf has Base64.
 import base64
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from google.protobuf import json_format
@@ -24,6 +24,7 @@ from evals_app.engine.running.spans import AgentSpan
 
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
+_ID_BYTES = 8  # of a span
 _IDS = ("traceId", "spanId", "parentSpanId")
 
 
@@ -37,13 +38,49 @@ def read_spans(body: bytes, *, is_json: bool) -> list[tuple[str, AgentSpan]]:
     Raises:
         OtlpError: it cannot be read.
     """
-    request = _from_json(body) if is_json else _from_protobuf(body)
+    return spans_in(read_request(body, is_json=is_json))
+
+
+def read_request(body: bytes, *, is_json: bool) -> ExportTraceServiceRequest:
+    """Return a request that can be kept.
+
+    Raises:
+        OtlpError: it cannot be read.
+    """
+    return _from_json(body) if is_json else _from_protobuf(body)
+
+
+def spans_in(request: ExportTraceServiceRequest) -> list[tuple[str, AgentSpan]]:
+    """Return the spans of a request, each with the id of its trace."""
     return [
         (span.trace_id.hex(), _span(span))
         for resource in request.resource_spans
         for scope in resource.scope_spans
         for span in scope.spans
     ]
+
+
+def without_others(
+    request: ExportTraceServiceRequest, traces: Collection[str], seen: set[tuple[bytes, bytes]]
+) -> bytes:
+    """Return a request as Protobuf, with the spans of these traces alone, each once.
+
+    `seen` has those of earlier requests. Requests that follow each other are one request.
+    """
+    kept = ExportTraceServiceRequest()
+    for resource in request.resource_spans:
+        for scope in resource.scope_spans:
+            mine = []
+            for span in scope.spans:
+                key = (span.trace_id, span.span_id)
+                is_one = len(span.span_id) == _ID_BYTES and key not in seen
+                if is_one and span.trace_id.hex() in traces:
+                    seen.add(key)
+                    mine.append(span)
+            if mine:
+                of_resource = kept.resource_spans.add(resource=resource.resource)
+                of_resource.scope_spans.add(scope=scope.scope, spans=mine)
+    return kept.SerializeToString()
 
 
 def answer(refused: Mapping[str, int], *, is_json: bool) -> bytes:

@@ -51,5 +51,6 @@ from evals_app.models.run_records.ship_decisions import (
     ShipDecision,
     TopicReadiness,
 )
+from evals_app.models.run_records.span_inboxes import ReceivedTrace, SpanInbox
 from evals_app.models.run_records.spending import MonthlyCeiling, Spending
 from evals_app.models.run_records.traces import Trace, TraceSpan

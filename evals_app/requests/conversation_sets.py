@@ -120,6 +120,10 @@ class ConversationImportAnswer(Answer):
     known: int = Field(description="Were here already.")
     changed: int = Field(description="Are here with other content, and stay as they are.")
     repeated: int = Field(description="Are in the file more than once.")
+    continued: int = Field(
+        description="Of what agents sent: went on after they were imported. What came then is a"
+        " conversation of its own."
+    )
     is_masked: bool
     masked: dict[str, int] = Field(description="How often each kind was masked.")
     losses: dict[str, int] = Field(description="What was left out, and how often.")

@@ -10,12 +10,15 @@ from django.test import TestCase
 from rest_framework.test import APIClient
 
 from evals_app.api import conversation_sets
-from evals_app.models import ApiToken, Assertion, ConversationSet, Run
+from evals_app.api.conversation_sets import SpanInboxAnswer
+from evals_app.models import ApiToken, Assertion, ConversationSet, Run, SpanInbox
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.recorded import copied_runs, waiting_gradings
+from evals_app.runs.recorded.received_spans import keep_spans
 from evals_app.runs.recorded.waiting_gradings import start_waiting_gradings
 from evals_app.runs.recorded.waiting_imports import import_waiting
 from tests.runs.recorded.conversations import content_of, imported, make_set, row_of, rows_of
+from tests.runs.recorded.sent_spans import request_of, turn
 from tests.runs.suites import finished, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -197,3 +200,26 @@ def test_columns_are_read_as_asked_for(client: APIClient) -> None:
     columns = "&column=id%3DFall&column=question%3Dx&column=answer%3Dy"
     sent = send(client, "help-desk", b"Fall,x,y\n7,Where?,Rome.\n", f"name=a.csv{columns}")
     assert sent.json()["added"] == 1
+
+
+def test_a_set_takes_what_agents_send(
+    client: APIClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "DATA_DIR", tmp_path)
+    target = make_set()
+    url = "/api/conversation-sets/help-desk/spans/"
+    assert client.get(url).status_code == 404
+    assert client.put(url, {"quiet_minutes": 0}, format="json").status_code == 400
+
+    made = client.put(url, {}, format="json").json()
+    assert made.keys() == set(SpanInboxAnswer.KEYS)
+    assert (made["is_open"], made["quiet_minutes"], made["waiting_since"]) == (True, 10, None)
+    assert made["address"] == "http://127.0.0.1:8000/api/conversation-sets/help-desk/otlp"
+    spans = request_of(*turn(1, "Why?", "So."))
+    keep_spans(SpanInbox.objects.get(conversation_set=target), spans, may_run=False)
+    known = client.get(url).json()
+    assert known["waiting_bytes"] > 0
+    assert known["waiting_since"].endswith("Z")
+
+    closed = client.put(url, {"is_open": False}, format="json").json()
+    assert (closed["is_open"], closed["left_out"]) == (False, {})

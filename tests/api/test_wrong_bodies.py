@@ -24,6 +24,7 @@ from evals_app.models import (
     MaskingPattern,
     Run,
     Settlement,
+    SpanInbox,
     Suite,
     Webhook,
 )
@@ -87,6 +88,7 @@ def known(client: Any) -> dict[str, Any]:
         suite=Suite.objects.get(slug="greetings"), type="contains", options={"value": "x"}
     )
     DailyImport.objects.create(conversation_set=real.conversation_set, url="https://x.example.org/")
+    SpanInbox.objects.create(conversation_set=real.conversation_set)
     schedule = post("/api/schedules/", {"suites": ["greetings"]}).json()["id"]
     Suite.objects.filter(agent__slug="shop").update(tags=["returns"])
     return {
@@ -149,6 +151,7 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
     files = [{"path": file.path, "content": file.content.decode()} for file in (AGENT, JUDGE)]
     review = {"kind": "verdict", "grade": known["grade"], "passed": True, "reason": "So."}
     grading = {"suite": "greetings", "count": 1, "max_cost_usd": 1}
+    sent = {"resourceSpans": [{"scopeSpans": [{"spans": [SPAN]}]}]}
     return {
         "POST /api/conversation-sets/": {"name": "Chat"},
         "POST /api/masking-patterns/": {"name": "contract", "pattern": "VN-1"},
@@ -158,6 +161,8 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         "POST /api/conversation-sets/{slug}/grade/forecast/": grading,
         "PUT /api/conversation-sets/{slug}/daily-import/": {"url": "https://x.example.org/a.csv"},
         "PATCH /api/conversation-sets/{slug}/daily-import/": {"count": 3},
+        "PUT /api/conversation-sets/{slug}/spans/": {"quiet_minutes": 5},
+        "POST /api/conversation-sets/{slug}/otlp/v1/traces": sent,
         "PATCH /api/agents/{slug}/": {"description": "Changed."},
         "PUT /api/agents/{slug}/": written("/api/agents/shop/"),
         "PATCH /api/fixtures/{slug}/": {"description": "Changed."},
@@ -172,7 +177,7 @@ def valid_bodies(client: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         "POST /api/import/": {"files": files},
         "POST /api/executions/{id}/case/": {"name": "New", "suite": "greetings", "keys": []},
         "POST /api/executions/{id}/reviews/": review,
-        "POST /api/otlp/v1/traces": {"resourceSpans": [{"scopeSpans": [{"spans": [SPAN]}]}]},
+        "POST /api/otlp/v1/traces": sent,
         "POST /api/runs/": starting,
         "POST /api/runs/forecast/": starting,
         "POST /api/agents/{slug}/calls/": {"computer": COMPUTER, "host": "x", "free": 1},
@@ -226,7 +231,10 @@ def test_a_wrong_body_is_refused_by_every_operation(
     }
     spans: Any = make_client("spans")
     spans.raise_request_exception = False
-    clients = {"/api/otlp/v1/traces": spans}
+    clients = {
+        "/api/otlp/v1/traces": spans,
+        "/api/conversation-sets/{slug}/otlp/v1/traces": spans,
+    }
     complaints: list[str] = []
 
     def answer(operation: str, content: bytes) -> Any:

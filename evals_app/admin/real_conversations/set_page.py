@@ -21,6 +21,7 @@ from unfold.widgets import (
 from evals_app.admin.kit.pages import ask, list_url, person
 from evals_app.admin.kit.presentation import SIGNS, Sign
 from evals_app.admin.real_conversations.daily_section import daily_context
+from evals_app.admin.real_conversations.inbox_section import inbox_context
 from evals_app.admin.starting.run_dialog import leave_dialog
 from evals_app.library.changes.edits import note_deletion
 from evals_app.models import (
@@ -113,6 +114,7 @@ def set_context(request: HttpRequest, target: ConversationSet) -> dict[str, obje
         **_gradings(target),
         **list_context(request, target),
         **daily_context(target),
+        **inbox_context(target),
         "may_make_cases": request.user.has_perms(
             ("evals_app.view_execution", "evals_app.add_case")
         ),

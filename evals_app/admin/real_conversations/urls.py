@@ -8,6 +8,7 @@ from evals_app.admin.real_conversations.daily_section import (
 )
 from evals_app.admin.real_conversations.grading import ask_to_cancel, grade, price
 from evals_app.admin.real_conversations.import_page import import_file, look
+from evals_app.admin.real_conversations.inbox_section import change_inbox
 from evals_app.admin.real_conversations.set_cases import make_cases_of_set
 from evals_app.admin.real_conversations.set_page import ask_to_discard, ask_to_remove
 
@@ -27,5 +28,6 @@ urlpatterns = [
     page_path(
         f"{_SET}/<int:pk>/daily/remove/", ask_to_remove_daily_import, name=f"{_SET}_daily_remove"
     ),
+    page_path(f"{_SET}/<int:pk>/agents/do/", change_inbox, name=f"{_SET}_agents_do"),
     page_path(f"{_SET}/<int:pk>/remove/", ask_to_remove, name=f"{_SET}_remove"),
 ]

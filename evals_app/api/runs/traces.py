@@ -1,9 +1,9 @@
-"""Spans that agents send while they are tested: OTLP over HTTP."""
+"""Spans that agents send, while they are tested and of real conversations: OTLP over HTTP."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -13,15 +13,27 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
-from evals_app.requests.endpoint import AnyRenderer, Endpoint, responses
+from evals_app.models import ConversationSet, SpanInbox
+from evals_app.requests.endpoint import AnyRenderer, Endpoint, find_or_404, problems
 from evals_app.requests.parsers import MAX_BODY, BytesParser, TooLargeError
 from evals_app.requests.permissions import Need, Scope
 from evals_app.requests.problems import RefusedError
 from evals_app.requests.throttles import RateLimit, SpansSent, Strangers
 from evals_app.runs.ground.traces import receive
+from evals_app.runs.recorded.received_spans import RETRY_S, NoRoomError, keep_spans
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 _GZIP = 16 + zlib.MAX_WBITS
+_RESPONSES = {
+    (200, PROTOBUF): OpenApiTypes.BINARY,
+    (200, JSON): OpenApiTypes.OBJECT,
+    **problems(413, 415),
+}
 
 
 class ProtobufParser(BytesParser):
@@ -51,23 +63,58 @@ class Traces(Endpoint):
         " with gzip. Spans are accepted if their trace id is that of a conversation of an agent with"
         " `tool_calls_from: spans`. `partial_success` counts the others.",
         request={PROTOBUF: OpenApiTypes.BINARY, JSON: OpenApiTypes.OBJECT},
-        responses={
-            (200, PROTOBUF): OpenApiTypes.BINARY,
-            (200, JSON): OpenApiTypes.OBJECT,
-            **{key: shape for key, shape in responses(None, 413, 415).items() if shape},
-        },
+        responses=_RESPONSES,
     )
     def post(self, request: Request) -> HttpResponse:
         # Loaded when the first spans arrive: most sites receive none.
-        from evals_app.formats.otlp import OtlpError, answer, read_spans  # noqa: PLC0415
+        from evals_app.formats.otlp import spans_in  # noqa: PLC0415
 
-        is_json = (request.content_type or "").partition(";")[0].strip().lower() == JSON
+        return _answer(request, lambda sent: receive(spans_in(sent)))
+
+
+class TracesOfSet(Traces):
+    """Receive spans of real conversations."""
+
+    needs: ClassVar = {"POST": Need(Scope.SPANS, "evals_app.add_conversationset")}
+
+    @extend_schema(
+        operation_id="otlp_traces_of_set",
+        summary="Send an agent's spans of real conversations",
+        description="As `otlp/v1/traces`. They become conversations of this set, if it takes what agents"
+        " send. `partial_success` counts what came too late. 503: too much waits, or the disk is full;"
+        " send it again after `Retry-After` seconds.",
+        request={PROTOBUF: OpenApiTypes.BINARY, JSON: OpenApiTypes.OBJECT},
+        responses=_RESPONSES | problems(404, 409),
+    )
+    def post(self, request: Request, slug: str) -> HttpResponse:  # type: ignore[override]
+        target = find_or_404(ConversationSet.objects.all(), slug=slug)
+        inbox = SpanInbox.objects.filter(conversation_set=target, is_open=True).first()
+        if inbox is None:
+            raise RefusedError(
+                f"The set {target.name} does not take what agents send. Turn it on, on its page.",
+                status=HTTPStatus.CONFLICT,
+            )
+        may_run = request.user.has_perm("evals_app.add_run")
         try:
-            spans = read_spans(_unpack(request), is_json=is_json)
-        except OtlpError as error:
-            raise ParseError(str(error)) from error
-        body = answer(receive(spans), is_json=is_json)
-        return HttpResponse(body, content_type=JSON if is_json else PROTOBUF)
+            return _answer(request, lambda sent: keep_spans(inbox, sent, may_run=may_run))
+        except NoRoomError as error:
+            unavailable = HTTPStatus.SERVICE_UNAVAILABLE
+            raise RefusedError(str(error), status=unavailable, retry_after=RETRY_S) from error
+
+
+def _answer(
+    request: Request, take: "Callable[[ExportTraceServiceRequest], Counter[str]]"
+) -> HttpResponse:
+    """Read a request, and say in its encoding what of it was not accepted."""
+    from evals_app.formats.otlp import OtlpError, answer, read_request  # noqa: PLC0415
+
+    is_json = (request.content_type or "").partition(";")[0].strip().lower() == JSON
+    try:
+        sent = read_request(_unpack(request), is_json=is_json)
+    except OtlpError as error:
+        raise ParseError(str(error)) from error
+    body = answer(take(sent), is_json=is_json)
+    return HttpResponse(body, content_type=JSON if is_json else PROTOBUF)
 
 
 def _unpack(request: Request) -> bytes:

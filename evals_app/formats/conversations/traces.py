@@ -30,8 +30,18 @@ _NUMBERED_INPUTS = ("llm.input_messages", "gen_ai.prompt")
 _NUMBERED_OUTPUTS = ("llm.output_messages", "gen_ai.completion")
 _AGENTS = ("gen_ai.agent.name", "agent.name", "service.name")
 _SYSTEM = ("gen_ai.system_instructions",)
+NO_MODEL = "Traces without a call of a model."
+NO_MESSAGE = (
+    "Traces without a message of a user. Many agents record messages only where they are"
+    " asked to, for example by OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT."
+)
 _NS = 1_000_000_000
 _NS_IN_MS = 1_000_000
+
+
+def session_of(span: AgentSpan) -> str:
+    """Return the id of the conversation or session that a span names; empty if it names none."""
+    return str(span.first(_SESSIONS) or "")
 
 
 def conversations_in_traces(
@@ -43,8 +53,8 @@ def conversations_in_traces(
         traces.setdefault(trace_id, []).append(span)
     talks: dict[str, list[list[AgentSpan]]] = {}
     for trace_id, found in traces.items():
-        session = next((name for span in found if (name := span.first(_SESSIONS))), None)
-        talks.setdefault(str(session or trace_id), []).append(found)
+        session = next(filter(None, map(session_of, found)), "")
+        talks.setdefault(session or trace_id, []).append(found)
     for key, of_talk in talks.items():
         of_talk.sort(key=lambda found: min(span.start_ns for span in found))
         if (conversation := _conversation(key, of_talk, file)) is not None:
@@ -61,7 +71,7 @@ def _conversation(
         reader = MessageReader(file)
         turn = _turn(spans, reader, len(turns) + 1)
         if turn is None:
-            file.lose("Traces without a message of a user were left out.")
+            file.lose(NO_MESSAGE if any(map(_is_by_a_model, spans)) else NO_MODEL)
             continue
         if not turns:
             prompt, history = system_prompt_of(reader.said), _before(reader)
@@ -113,6 +123,10 @@ def _turn(spans: Sequence[AgentSpan], reader: MessageReader, number: int) -> Tur
         latency_ms=max(0, end - begin) / _NS_IN_MS,
         model=str(models_used[-1]) if models_used else None,
     )
+
+
+def _is_by_a_model(span: AgentSpan) -> bool:
+    return span.kind != "other" or any(name.startswith("gen_ai.") for name in span.attributes)
 
 
 def _before(reader: MessageReader) -> tuple[Message, ...]:

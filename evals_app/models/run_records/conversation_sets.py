@@ -48,14 +48,15 @@ class ConversationImport(models.Model):
 
     Until `finished_at` it is out of sight, and goes on where it was interrupted. `known` were there
     already; `changed` have an id that was there with other content, and stayed as they were;
-    `repeated` are in the file twice. `named` has some ids of these. `masked` counts what was masked
+    `repeated` are in the file twice; `continued` are what came to conversations that were there, and
+    became conversations of their own. `named` has some ids of these. `masked` counts what was masked
     by kind; `losses` counts what was left out by reason, `problems` are what could not be read.
 
     `read_count` conversations of the file with this `digest` are done. The process with the `claim` works on it, until another one takes it over. `upload` is the name of
     a file that waits for a worker, "" if there is none; `failure` is why it cannot be imported.
 
     Files that are imported every day have the time that found them, `due`; by `stamp` and
-    `found_digest` they are known again.
+    `found_digest` they are known again. What agents sent has their `inbox`.
     """
 
     OF_RUN = "run"  # the kind of those without a file
@@ -78,6 +79,7 @@ class ConversationImport(models.Model):
     known = models.PositiveIntegerField(default=0)
     changed = models.PositiveIntegerField(default=0)
     repeated = models.PositiveIntegerField(default=0)
+    continued = models.PositiveIntegerField(default=0)
     named = models.JSONField(default=dict)
     days = models.JSONField(default=dict)
     topics = models.JSONField(default=dict)
@@ -91,6 +93,7 @@ class ConversationImport(models.Model):
     due = models.ForeignKey("DueImport", models.SET_NULL, null=True, related_name="imports")
     stamp = models.CharField(max_length=60, blank=True)
     found_digest = models.CharField(max_length=64, blank=True)
+    inbox = models.ForeignKey("SpanInbox", models.SET_NULL, null=True, related_name="imports")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
     )

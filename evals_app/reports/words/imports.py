@@ -16,6 +16,11 @@ def import_in_words(report: Mapping[str, Any]) -> Iterator[str]:
             f"{count:,} are here with other content and stay as they are:"
             f" {_some(report, 'changed')}."
         )
+    if count := report["continued"]:
+        yield (
+            f"{count:,} went on after they were imported. What came then is a conversation of its own:"
+            f" {_some(report, 'continued')}."
+        )
     if count := report["repeated"]:
         yield f"{count:,} are in the file more than once: {_some(report, 'repeated')}."
     if report["is_masked"]:
@@ -23,9 +28,14 @@ def import_in_words(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"Masked: {masked or 'nothing'}."
     else:
         yield "Nothing was masked."
-    for what, count in report["losses"].items():
-        yield f"Left out: {what}" + (f" ({count:,} times)" if count > 1 else "")
+    yield from left_out_in_words(report["losses"])
     yield from report["problems"]
+
+
+def left_out_in_words(losses: Mapping[str, int]) -> Iterator[str]:
+    """Return a sentence for each thing that was left out."""
+    for what, count in losses.items():
+        yield f"Left out: {what}" + (f" ({count:,} times)" if count > 1 else "")
 
 
 def _count(count: int) -> str:

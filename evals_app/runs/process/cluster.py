@@ -37,6 +37,7 @@ from evals_app.runs.recorded.daily_imports import (
     note_due_imports,
     work_on_due_imports,
 )
+from evals_app.runs.recorded.received_spans import has_spans_to_import, import_what_was_sent
 from evals_app.runs.recorded.waiting_gradings import has_waiting_gradings, start_waiting_gradings
 from evals_app.runs.recorded.waiting_imports import has_waiting, import_waiting
 from evals_app.runs.schedules import start_due_runs
@@ -206,7 +207,7 @@ class LocalCluster:
         """Import large files in a separate process: it takes minutes, and no run waits for it."""
         if self._importer is not None and self._importer.is_alive():
             return
-        if not (has_waiting() or has_work()):
+        if not (has_waiting() or has_work() or has_spans_to_import()):
             return
         connections.close_all()  # a connection must not cross a fork
         self._importer = q_cluster.get_mp_context().Process(target=_import_files, name="importer")
@@ -293,6 +294,7 @@ class LocalCluster:
 def _import_files() -> None:
     with limited_memory(settings.EVALS_MEMORY_MB):
         work_on_due_imports()
+        import_what_was_sent()
         import_waiting()
         work_on_due_imports()  # what was imported is graded at once
 

@@ -44,6 +44,7 @@ from evals_app.models.notices import seal_addresses_again
 from evals_app.models.people.sessions import SessionStore
 from evals_app.runs.notices import forget_deliveries
 from evals_app.runs.recorded.daily_imports import forget_due_imports
+from evals_app.runs.recorded.received_spans import forget_spans
 from evals_app.runs.recorded.waiting_imports import remove_unnamed_uploads
 from evals_app.runs.schedules import forget_due_runs
 
@@ -225,6 +226,7 @@ def prune_as_scheduled() -> dict[str, int]:
     forget_due_imports()
     forget_deliveries()
     remove_unnamed_uploads()
+    forget_spans()
     forget_sign_ins()
     forget_activity()
     seal_addresses_again()

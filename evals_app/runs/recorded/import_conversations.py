@@ -175,7 +175,7 @@ def _take_over(work: _Work, file: ConversationFile) -> None:
     with transaction.atomic():
         row = work.row = _lock_row(work, is_mine=False)
         if not file.digest or row.digest != file.digest:
-            row.known = row.changed = row.repeated = row.read_count = 0
+            row.known = row.changed = row.repeated = row.continued = row.read_count = 0
             row.named = {}
         row.digest, row.kind = file.digest, file.kind[:60]
         row.claim, row.claimed_until = work.claim, timezone.now() + CLAIMED_FOR
@@ -271,7 +271,7 @@ def _write(work: _Work, part: list[_Incoming]) -> None:
 
 def _without_known(work: _Work, target: ConversationSet, part: list[_Incoming]) -> list[_Incoming]:
     """Return what the set does not have, and count the rest."""
-    ids = [item.id for item in part]
+    ids = [name for item in part for name in (item.id, _continued_id(item))]
     known = {
         external_id: (digest, run)
         for external_id, digest, run in target.conversations.filter(
@@ -281,6 +281,13 @@ def _without_known(work: _Work, target: ConversationSet, part: list[_Incoming]) 
     row, fresh = work.row, []
     for item in part:
         digest, run = known.get(item.id, ("", None))
+        is_more = row.inbox_id and run is not None and digest != item.digest
+        if is_more and item.original not in work.seen:
+            item = item._replace(id=_continued_id(item))  # noqa: PLW2901
+            digest, run = known.get(item.id, ("", None))
+            if run is None:
+                row.continued += 1
+                _name(row, "continued", item.id)
         if item.original in work.seen:
             row.repeated += 1
             _name(row, "repeated", item.id)
@@ -293,6 +300,11 @@ def _without_known(work: _Work, target: ConversationSet, part: list[_Incoming]) 
             row.known += 1
         work.seen.add(item.original)
     return fresh
+
+
+def _continued_id(item: _Incoming) -> str:
+    """Return the id of what came to a conversation that is here already: that stays as it was read."""
+    return f"{item.id[: MAX_ID - 20]}, continued {item.digest[:8]}"
 
 
 def _name(row: ConversationImport, what: str, external_id: str) -> None:

@@ -5,8 +5,9 @@ from django.db.models import Q
 from django.utils.text import slugify
 
 from evals_app.engine.basics.errors import CannotError
-from evals_app.models import ConversationSet, Execution, Reading, Run
+from evals_app.models import ConversationSet, Execution, Reading, Run, SpanInbox
 from evals_app.runs.forgetting.conversations import empty_questions
+from evals_app.runs.recorded.received_spans import remove_waiting_spans
 from evals_app.runs.recorded.uploads import remove_upload
 
 AT_ONCE = 500  # conversations that are removed in one transaction
@@ -42,6 +43,9 @@ def remove_set(target: ConversationSet) -> None:
         Execution.objects.filter(pk__in=ids).delete()
     empty_questions(Reading.objects.filter(Q(conversation_set=target) | Q(run__in=runs)))
     uploads = list(target.imports.exclude(upload="").values_list("upload", flat=True))
+    inbox = SpanInbox.objects.filter(conversation_set=target).first()
     target.delete()
+    if inbox is not None:
+        remove_waiting_spans(inbox)
     for name in uploads:
         remove_upload(name)

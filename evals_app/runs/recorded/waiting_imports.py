@@ -5,6 +5,7 @@ imported, refused or discarded.
 """
 
 import logging
+import os
 import time
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -83,6 +84,8 @@ def store_upload(chunks: Iterable[bytes]) -> Path:
         with path.open("xb") as stored:
             path.chmod(0o600)
             stored.writelines(chunks)
+            stored.flush()
+            os.fsync(stored.fileno())  # what it was made of may be removed next
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -170,7 +173,11 @@ def remove_unnamed_uploads() -> None:
     """Remove old files that no import names, for example of a site that was killed."""
     named = set(ConversationImport.objects.exclude(upload="").values_list("upload", flat=True))
     for path in upload_folder().iterdir():
-        if path.name not in named and path.stat().st_mtime < time.time() - KEEP_S:
+        if (
+            path.is_file()
+            and path.name not in named
+            and path.stat().st_mtime < time.time() - KEEP_S
+        ):
             path.unlink(missing_ok=True)
 
 

@@ -11,12 +11,23 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from evals_app.admin.real_conversations import import_page, set_page
-from evals_app.models import Assertion, ConversationImport, ConversationSet, Execution, Run, Suite
+from evals_app.models import (
+    Activity,
+    Assertion,
+    ConversationImport,
+    ConversationSet,
+    Execution,
+    Run,
+    SpanInbox,
+    Suite,
+)
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.recorded import waiting_gradings
+from evals_app.runs.recorded.received_spans import keep_spans
 from evals_app.runs.recorded.waiting_gradings import start_waiting_gradings
 from evals_app.runs.recorded.waiting_imports import import_waiting, keep_upload
 from tests.runs.recorded.conversations import content_of, imported, make_set, row_of, rows_of
+from tests.runs.recorded.sent_spans import request_of, turn
 from tests.runs.suites import finished, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -319,3 +330,40 @@ def test_conversations_of_a_run_are_copied_and_say_which_they_are_a_copy_of(
     source = run.executions.get(case="case 2")
     assert shown.context["origin"].source == source
     assert reverse("admin:evals_app_execution_change", args=[source.pk]).encode() in shown.content
+
+
+def test_what_agents_send_is_switched_on_and_what_was_left_out_is_named(
+    admin_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "DATA_DIR", tmp_path)
+    target = make_set()
+
+    def press(action: str, minutes: str = "5") -> str:
+        given = {"action": action, "quiet_minutes": minutes}
+        page = admin_client.post(url("agents_do", target.pk), given, follow=True)
+        return " ".join(page.content.decode().split())
+
+    assert (
+        b"can send their conversations here" in admin_client.get(url("change", target.pk)).content
+    )
+    assert "a whole number from 1 to 1,440" in press("take", "0")
+    assert not SpanInbox.objects.exists()
+
+    page = press("take")
+    assert "/api/conversation-sets/help-desk/otlp</code>" in page
+    assert "when nothing of it came for 5 minutes" in page
+    row = SpanInbox.objects.get()
+    keep_spans(row, request_of(*turn(1, "Why?", "So.")), may_run=False)
+    SpanInbox.objects.update(left_out={"Traces without a call of a model.": 1_200})
+    page = press("take")
+    assert "bytes wait, the first of it since" in page
+    assert "Left out: Traces without a call of a model. (1,200 times)" in page
+
+    page = press("stop")
+    assert "It no longer takes what agents send." in page
+    assert "wait for a worker" in page
+    texts = Activity.objects.filter(object_name="Help desk").order_by("pk")
+    assert [act.text for act in texts] == [
+        *["Takes what agents send; a conversation ends after 5 quiet minutes."] * 2,
+        "Stopped taking what agents send.",
+    ]
