@@ -132,6 +132,7 @@ def _look_at(
         for check in case.assertions() if trials else ():
             needs.add(check)
         if trials:
+            needs.add_user(case)
             obstacles.case(case, spec)
             cases.append((case, trials))
     if not cases:

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from evals_app.engine.record.grade import JudgeCall
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.models import Assertion, Execution, Run
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.starting.start_run import start_run

@@ -11,7 +11,8 @@ from decimal import Decimal
 from typing import Protocol
 
 from evals_app.engine.llm.call import FileContent
-from evals_app.engine.record.trial import Attempt, Message, ShownFile, TurnRecord
+from evals_app.engine.record.judge_call import Attempt
+from evals_app.engine.record.trial import Message, ShownFile, TurnRecord
 from evals_app.engine.record.usage import Usage, total_cost, total_usage
 from evals_app.engine.record.world import Tool
 from evals_app.engine.specs.files import sha256_of

@@ -28,6 +28,8 @@ TOOL_REQUEST_TOKENS = 80
 TOOL_RESULT_TOKENS = 300
 VERDICT_TOKENS = 250
 TICK_TOKENS = 60  # for a bullet of a rubric
+USER_TOKENS = 50  # of a message that a model writes for the user, and of what it says about one
+USER_RULES_TOKENS = 500  # the instructions of that model
 CALL_S = 1.0  # before a model begins to answer
 TOKENS_PER_S = 60.0
 
@@ -93,8 +95,10 @@ class Guesser:
 
         Each call sends the system prompt, the tools and the conversation so far. A judged check makes
         as many calls as it needs, each with the conversation up to its turn; a script is not a
-        model, it only takes its delays.
+        model, it only takes its delays. A simulated user is taken to need all turns it may have.
         """
+        own = 1 if case.replay else len(case.turns)
+        case = _in_full(case)
         so_far = sum(_tokens(message.content) for message in case.history)
         tokens_up_to = []
         efforts = []
@@ -118,6 +122,10 @@ class Guesser:
         questions = self._questions(case)
         efforts.append(self._estimate_judging(questions, case, tokens_up_to))
         judges = tuple(str(model) for _, _, model in questions if not _is_script(model))
+        if self.asks_agent and (model := case.user_model(self.judge)) and not _is_script(model):
+            told = tokens_up_to[own - 1 : -1]  # before each message that it writes, or reads
+            efforts.append(_estimate_user(told))
+            judges += (str(model),) * len(told)
         return Guess(total_effort(efforts), judges)
 
     @property
@@ -204,6 +212,26 @@ class Guesser:
     def _judge_base_tokens(self) -> int:
         rules = system_text(self.suite.judge_prompt) + task_text("1-5")
         return _tokens(rules + self.suite.judge_context + self.agent.sent_prompt)
+
+
+def _in_full(case: CaseSpec) -> CaseSpec:
+    """Return a case with all turns that its simulated user may have."""
+    user = case.simulated_user
+    if user is None:
+        return case
+    more = ["x" * USER_TOKENS * BYTES_PER_TOKEN] * (user.max_turns - len(case.turns))
+    return case.as_played([*(turn.user for turn in case.turns), *more])
+
+
+def _estimate_user(told: Sequence[int]) -> EstimatedEffort:
+    """Estimate the calls of the model that plays the user, each with the conversation so far."""
+    calls = len(told)
+    return EstimatedEffort(
+        judge_calls=calls,
+        judge_prompt_tokens=sum(told) + calls * USER_RULES_TOKENS,
+        judge_response_tokens=calls * USER_TOKENS,
+        time_s=calls * (CALL_S + USER_TOKENS / TOKENS_PER_S),
+    )
 
 
 def _answer_tokens(grader: Grader) -> int:

@@ -32,7 +32,8 @@ from evals_app.engine.record.aids import (
     Tick,
     TickedItem,
 )
-from evals_app.engine.record.grade import Evidence, JudgeCall
+from evals_app.engine.record.grade import Evidence
+from evals_app.engine.record.judge_call import JudgeCall
 
 CHECKLIST = Form(("pass", "fail", "not_applicable", CANNOT_GRADE), is_explained=True, key="items")
 _TICKS: dict[str, Tick] = {tick: tick for tick in get_args(Tick)}

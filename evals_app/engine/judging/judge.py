@@ -32,7 +32,7 @@ from evals_app.engine.record.aids import (
     JudgeAnswer,
     JudgeQuestion,
 )
-from evals_app.engine.record.grade import JudgeCall
+from evals_app.engine.record.judge_call import JudgeCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

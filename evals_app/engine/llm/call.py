@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 
 from evals_app.engine.llm.budget import ModelUse
 from evals_app.engine.network.provider_kinds import PDF
-from evals_app.engine.record.trial import Attempt
+from evals_app.engine.record.judge_call import Attempt
 from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.base_spec import Effort
 

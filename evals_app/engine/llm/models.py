@@ -38,7 +38,7 @@ from evals_app.engine.llm.provider import (
 )
 from evals_app.engine.llm.slots import Pace, Slots
 from evals_app.engine.network.provider_kinds import KINDS, Api
-from evals_app.engine.record.trial import Attempt
+from evals_app.engine.record.judge_call import Attempt
 from evals_app.engine.record.usage import total_cost, total_usage
 from evals_app.engine.specs.base_spec import ProviderSpec
 from fixtures_app.ground.words import near

@@ -17,7 +17,7 @@ from evals_app.engine.llm.budget import UNKNOWN_USE, CallBudget, ModelUse
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
 from evals_app.engine.llm.pricing import Prices
 from evals_app.engine.llm.slots import Pace, Slots
-from evals_app.engine.record.trial import Attempt
+from evals_app.engine.record.judge_call import Attempt
 from evals_app.engine.record.usage import NO_USAGE, Usage
 from evals_app.engine.specs.base_spec import ProviderSpec
 

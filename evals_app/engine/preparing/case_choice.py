@@ -40,7 +40,7 @@ class CaseChoice:
         """Return how often a case is run; 0 if it is not among them."""
         if not self.matches(case.name, [*case.tags, *suite.tags]):
             return 0
-        return self.trials or suite.trials_of(case)
+        return suite.trials_of(case, asked=self.trials)
 
 
 def _in_lower_case(tags: Iterable[str]) -> set[str]:

@@ -6,7 +6,7 @@ from evals_app.engine.graders.geval import GEval
 from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.judging import Recipe
 from evals_app.engine.specs.base_spec import ModelSpec
-from evals_app.engine.suites.suite_spec import AssertionSpec
+from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec
 
 Reference = ModelSpec | str  # "agent" is the model of the agent that is tested
 
@@ -27,6 +27,14 @@ class Needs:
     embedders: dict[tuple[str, ModelSpec], None] = field(default_factory=dict)
     requires_embeddings: str = ""
     recipes: set[tuple[Recipe, Reference | None]] = field(default_factory=set)
+
+    def add_user(self, case: CaseSpec) -> None:
+        """Add the model that plays the user of a case, or reads whether recorded words still fit."""
+        user = case.simulated_user
+        if user and user.model:
+            self.judges[f"The simulated user of case {case.name!r}", user.model] = None
+        elif user or (case.replay and len(case.turns) > 1):
+            self.judge = True
 
     def add(self, check: AssertionSpec) -> None:
         """Add what a check needs."""

@@ -56,6 +56,7 @@ class Obstacles:
     problems: list[str] = field(default_factory=list)
     no_judge: str = ""  # the problem that no one can judge, if that is one
     _unjudged: AssertionSpec | None = None  # a check of a chosen case without a judge
+    _unplayed: str = ""  # a chosen case whose user needs the judge of the run
     _unfilled: int = 0
 
     def agent(self, agent: AgentSpec) -> None:
@@ -110,6 +111,8 @@ class Obstacles:
     def case(self, case: CaseSpec, suite: SuiteSpec) -> None:
         """Look at a case that is to run: its messages, and who judges it."""
         self.check_judge_of_run(case, suite)
+        if (case.simulated_user and case.simulated_user.model is None) or case.replay:
+            self._unplayed = self._unplayed or case.name
         for _, problem in case.placeholders():
             self._unfilled += 1
             more = "More messages of this suite have such variables."
@@ -140,6 +143,12 @@ class Obstacles:
             check, known = self._unjudged.label, self.providers.values()
             site = self.usual.judge
             self.no_judge = no_judge(suite.slug, check, site, known, self.environ)
+            self.say(self.no_judge)
+        elif model is None and self._unplayed and len(self.problems) == before:
+            self.no_judge = (
+                f"Case {self._unplayed!r} needs a model for its user, and there is no judge. Choose a"
+                " judge model in the settings of the suite."
+            )
             self.say(self.no_judge)
         return model
 

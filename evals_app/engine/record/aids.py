@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
 from evals_app.engine.basics.journal import WorldState, replay_journal
-from evals_app.engine.record.grade import Evidence, JudgeCall
+from evals_app.engine.record.grade import Evidence
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.record.trial import Cause
 from evals_app.engine.record.view import View
 from fixtures_app.ground.strict_json import Json

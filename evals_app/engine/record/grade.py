@@ -1,16 +1,11 @@
 """The result of a check, with its evidence and the calls of judges."""
 
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from enum import StrEnum
-from functools import cache
 from typing import Any, Literal, Self
 
-from pydantic import TypeAdapter
-
-from evals_app.engine.record.trial import Attempt, Cause
-from evals_app.engine.record.usage import UNKNOWN_USAGE, Usage
-from fixtures_app.ground.strict_json import JsonObject
+from evals_app.engine.record.judge_call import JudgeCall
+from evals_app.engine.record.trial import Cause
 
 
 class GradeStatus(StrEnum):
@@ -40,50 +35,6 @@ class Evidence:
     def is_the_agents(self) -> bool:
         """Whether it shows what the agent wrote or did, or what its tools returned."""
         return self.is_verified and self.speaker in {"", "agent", "tool", "knowledge"}
-
-
-@cache
-def _adapter() -> TypeAdapter["JudgeCall"]:
-    return TypeAdapter(JudgeCall)
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeCall:
-    """One call of a judge model, kept as an explanation; it never contains a key.
-
-    `model` is the one that answered, `asked_model` the one that was asked. `fingerprint` is a digest of
-    all that the answer depends on. `is_reused`: an earlier grading asked for it and paid.
-    `logprobs` are of the token with the score, if they were asked for.
-    """
-
-    purpose: str
-    model: str
-    prompt: str
-    reply: str
-    prompt_hash: str = ""
-    usage: Usage = UNKNOWN_USAGE
-    latency_ms: float = 0.0
-    attempts: tuple[Attempt, ...] = ()
-    dropped: tuple[str, ...] = ()
-    is_scripted: bool = False
-    cost_usd: Decimal | None = None
-    provider: str = ""
-    asked_model: str = ""
-    prompt_version: int = 0
-    stop: str = "ok"
-    refusal_category: str | None = None
-    waited_ms: float = 0.0
-    first_token_ms: float | None = None
-    request_id: str | None = None
-    sent: dict[str, object] = field(default_factory=dict)
-    is_replayed: bool = False
-    is_reused: bool = False
-    fingerprint: str = ""
-    logprobs: tuple[dict[str, object], ...] = ()
-
-    def to_json(self) -> JsonObject:
-        dumped: JsonObject = _adapter().dump_python(self, mode="json")
-        return dumped
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, TypeAdapter
 
 from evals_app.engine.basics.reasoning import without_reasoning
+from evals_app.engine.record.judge_call import Attempt, JudgeCall
 from evals_app.engine.record.usage import UNKNOWN_USAGE, Usage, total_cost, total_usage
 
 
@@ -32,6 +33,7 @@ class Cause(StrEnum):
     BUDGET = "budget"
     JUDGE = "judge"
     TOOL = "tool"
+    USER = "user"
     CASE = "case"
     AGENT = "agent"
     LIMIT = "limit"
@@ -94,14 +96,6 @@ class Message:
         """Return what an agent wrote, with its reasoning apart."""
         reply, reasoning = without_reasoning(text)
         return cls("assistant", reply, tool_calls, reasoning)
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One try of a model call that did not succeed, and how long we then waited."""
-
-    error: str
-    waited_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +192,8 @@ class Trial:
     `span_count` is how many spans of it were read; None: the agent sends none.
     `is_outside`: the agent brings tools of its own and never touches this world. `clock` is the
     case's frozen moment, empty if it has none; `tools` are those of the agent, as far as they are known.
+    `user_model` played the user, or read whether recorded words still fit, by `user_calls`; empty if
+    no model did. `user_stopped` says why the user's side ended the conversation early.
     """
 
     case: str
@@ -220,6 +216,9 @@ class Trial:
     clock: str = ""
     tools: tuple[KnownTool, ...] = ()
     span_count: int | None = None
+    user_model: str = ""
+    user_calls: tuple[JudgeCall, ...] = ()
+    user_stopped: str = ""
 
     @property
     def usage(self) -> Usage:

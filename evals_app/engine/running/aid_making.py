@@ -17,6 +17,7 @@ from evals_app.engine.judging import (
     Sharing,
     Steps,
 )
+from evals_app.engine.llm.call import Complete
 from evals_app.engine.llm.replay import ExecutionCalls
 from evals_app.engine.record.aids import Aids, Compare, Judge, Measure, RunCode
 from evals_app.engine.running.run_gateway import Plan
@@ -110,16 +111,25 @@ class AidMaker:
         return self.shared.similarity.by(spec, asker=asker)
 
     def _asker(self, model: ModelSpec, key: str) -> Asker:
-        is_scripted = model.provider == "scripted"
-        if is_scripted and model.name not in self._plan.scripted:
-            raise ConfigurationError(f"There is no scripted agent {model.name!r} to judge with.")
-        return Asker(
-            complete=scripted_judge(self._plan.scripted[model.name].rules)
-            if is_scripted
-            else self.calls.of_check(key),
-            model=model,
-            secret=self._plan.secret,
-            is_scripted=is_scripted,
-            answers=self.answers,
-            effort="low",  # reading against criteria needs no long thought, and cases are many
-        )
+        return make_asker(self._plan, model, self.calls.of_check(key), answers=self.answers)
+
+
+def make_asker(
+    plan: Plan, model: ModelSpec, complete: Complete, *, answers: Answers | None = None
+) -> Asker:
+    """Return a model of a run that can be asked, or a script in its place.
+
+    Raises:
+        ConfigurationError: the script does not exist.
+    """
+    is_scripted = model.provider == "scripted"
+    if is_scripted and model.name not in plan.scripted:
+        raise ConfigurationError(f"There is no scripted agent {model.name!r} to judge with.")
+    return Asker(
+        complete=scripted_judge(plan.scripted[model.name].rules) if is_scripted else complete,
+        model=model,
+        secret=plan.secret,
+        is_scripted=is_scripted,
+        answers=answers,
+        effort="low",  # reading against criteria needs no long thought, and cases are many
+    )

@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Callable, Iterable
+from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -27,10 +28,11 @@ from evals_app.engine.callables.pool import Callables
 from evals_app.engine.llm.call import Complete, FileContent
 from evals_app.engine.record.trial import Cause, Failure, KnownTool, Message, Trial, TurnRecord
 from evals_app.engine.record.world import Tool, World
+from evals_app.engine.running.users.user_side import UserSide
 from evals_app.engine.specs.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.specs.files import FileSpec, ReadFile, media_type, no_file
 from evals_app.engine.suites.case_spec import TURN_TIMEOUT_S
-from evals_app.engine.suites.suite_spec import CaseSpec
+from evals_app.engine.suites.suite_spec import CaseSpec, TurnSpec
 from fixtures_app.ground.quoting import cut_middle
 
 # After this many agent errors in a row, the rest of the conversation is meaningless.
@@ -44,6 +46,7 @@ class Conversation:
 
     `started_at` and `session_id` are given if we interrupted it and run it again: prompts and what
     an external agent calls the conversation stay the same.
+    `user` says the messages; without one they are those of the case.
     `spend` is called with what an external agent reports that a turn has cost.
     """
 
@@ -57,6 +60,7 @@ class Conversation:
     queue: AgentQueue | None = None
     desk: CallDesk | None = None
     read_file: ReadFile = no_file
+    user: UserSide | None = None
     spend: Callable[[Decimal], None] = lambda _: None
     started_at: str = ""
     session_id: str = ""
@@ -67,6 +71,7 @@ class Conversation:
 
     def __post_init__(self) -> None:
         case, agent = self.case, self.agent
+        self._user = self.user or UserSide(case)
         self.started_at = self.started_at or self.now().isoformat()
         self._given: dict[str, Any] = {
             "agent_name": agent.agent,
@@ -120,18 +125,14 @@ class Conversation:
         return self.trial()
 
     async def _run_turns(self, session: Session) -> None:
-        for index, turn in enumerate(self.case.turns, 1):
-            files = [await self._content(file) for file in turn.files]
-            exchange = Exchange(
-                index,
-                plain(turn.user),
-                self.case.turn_timeout_s,
-                is_limit_chosen=self._is_limit_chosen,
-                files=tuple(files),
-            )
-            await self._run_turn(session, exchange, expected=turn.expected)
-            if self._failure or self._has_given_up():
-                break
+        try:
+            async with aclosing(self._user.turns(self.trial)) as turns:
+                async for turn in turns:
+                    await self._run_turn(session, turn)
+                    if self._failure or self._has_given_up():
+                        break
+        except ProviderError as exc:  # of the model that plays the user
+            self._failure = Failure(Cause.PROVIDER, str(exc))
 
     @property
     def _is_limit_chosen(self) -> bool:
@@ -143,9 +144,15 @@ class Conversation:
             raise ConfigurationError(f"The file {file.path} was never read.")
         return FileContent(file.name, media_type(file.path), await self.read_file(file.sha256))
 
-    async def _run_turn(
-        self, session: Session, exchange: Exchange, *, expected: str | None
-    ) -> None:
+    async def _run_turn(self, session: Session, turn: TurnSpec) -> None:
+        files = [await self._content(file) for file in turn.files]
+        exchange = Exchange(
+            len(self._turns) + 1,
+            plain(turn.user),
+            self.case.turn_timeout_s,
+            is_limit_chosen=self._is_limit_chosen,
+            files=tuple(files),
+        )
         error: str | None = "The turn was interrupted."  # unless it ends by itself
         try:
             async with asyncio.timeout(exchange.timeout_s) as timer:
@@ -171,7 +178,7 @@ class Conversation:
             exchange.attempts.extend(exc.attempts)
             self._failure = Failure(Cause.PROVIDER, error)
         finally:
-            record = exchange.record(error=error, expected=expected)
+            record = exchange.record(error=error, expected=turn.expected)
             self._turns.append(replace(record, journal_end=self.world.change_count))
             if self.agent.driver in OUTSIDE and record.cost_usd:
                 self.spend(record.cost_usd)
@@ -184,15 +191,16 @@ class Conversation:
     @property
     def doing(self) -> str:
         """Its progress in words."""
-        turn = min(len(self._turns) + 1, len(self.case.turns))
-        return f"turn {turn} of {len(self.case.turns)}"
+        most = self._user.most_turns
+        at_most = "at most " if self.case.simulated_user else ""
+        return f"turn {min(len(self._turns) + 1, most)} of {at_most}{most}"
 
     def trial(self) -> Trial:
         """Return what has happened so far."""
         return Trial(
             case=self.case.name,
             number=self.number,
-            planned_turns=len(self.case.turns),
+            planned_turns=max(len(self.case.turns), len(self._turns)),
             agent=self.agent.slug,
             system_prompt=self._system_prompt,
             channel=self.case.channel,
@@ -209,6 +217,9 @@ class Conversation:
             is_outside=self.agent.driver in OUTSIDE,
             clock=self.case.clock or "",
             tools=self._known_tools,
+            user_model=self._user.model,
+            user_calls=tuple(self._user.calls),
+            user_stopped=self._user.stopped,
         )
 
     def _note_tools(self, tools: Iterable[Tool]) -> None:

@@ -18,14 +18,14 @@ from evals_app.engine.basics.errors import EngineError
 from evals_app.engine.basics.template import resolve
 from evals_app.engine.basics.together import Together
 from evals_app.engine.callables.pool import Callables
-from evals_app.engine.judging import Answers, Steps
+from evals_app.engine.judging import Answers, Asker, Steps
 from evals_app.engine.llm.budget import CallBudget, ModelUse
 from evals_app.engine.llm.models import Models
 from evals_app.engine.llm.replay import ExecutionCalls
 from evals_app.engine.record.grade import GradedAssertion, GradeStatus
 from evals_app.engine.record.trial import Cause, Failure, Trial
 from evals_app.engine.record.world import World
-from evals_app.engine.running.aid_making import AidMaker, SharedAids
+from evals_app.engine.running.aid_making import AidMaker, SharedAids, make_asker
 from evals_app.engine.running.call_desk import CallDesks
 from evals_app.engine.running.conversation import Conversation, variables_of
 from evals_app.engine.running.feeding import Feeder
@@ -40,10 +40,11 @@ from evals_app.engine.running.run_gateway import (
     Signal,
     WorkerReport,
 )
+from evals_app.engine.running.users.user_side import UserSide
 from evals_app.engine.specs.files import with_contents
 from evals_app.engine.suites.suite_spec import CaseSpec
 from evals_app.engine.verdicts.execution_verdict import decide, execution_summary
-from evals_app.engine.verdicts.grading import NO_AIDS, grade_trial, key_of
+from evals_app.engine.verdicts.grading import NO_AIDS, grade_check, grade_trial, key_of
 from evals_app.engine.verdicts.similarity import SimilarityMeter
 
 _BY_OUTSIDE_AGENT = ModelUse("agent")  # its model is unknown
@@ -291,6 +292,7 @@ class _SlotPool:
             queue=self._queue,
             desk=self._desks.of(job.id),
             read_file=self._gateway.read_file,
+            user=self._user_of(execution),
             # Unknown until it was spent.
             spend=partial(self._budget.charge, Decimal(0), use=_BY_OUTSIDE_AGENT),
             started_at=job.begun.started_at if job.begun else "",
@@ -303,6 +305,33 @@ class _SlotPool:
         trial = await execution.conversation.run()
         execution.is_waiting = True
         return await self._gatherer.gather(trial, wait_s=wait_s)
+
+    def _user_of(self, execution: _Execution) -> UserSide:
+        """Return who says the messages of a conversation."""
+        plan, case = self._plan, execution.job.case
+        model = case.user_model(plan.judge)
+        if model is None:
+            return UserSide(case)
+
+        def asker_for(key: str) -> Asker:
+            return make_asker(plan, model, execution.calls.of_check(key))
+
+        async def is_done(trial: Trial) -> bool:
+            grades = [
+                await grade_check(
+                    check,
+                    trial=trial,
+                    case=case,
+                    turn=None,
+                    aids_for=lambda *_: NO_AIDS,
+                    key="",
+                    inventory=plan.inventory,
+                )
+                for check in case.goal_checks
+            ]
+            return all(grade.passed for grade in grades)
+
+        return UserSide(case, asker_for, is_done)
 
     def _note_broken_off(self, execution: _Execution) -> None:
         """Keep the transcript, or the paid calls, of a conversation that the gateway ends."""

@@ -13,7 +13,8 @@ from evals_app.engine.llm.answer_cache import AnswerCache
 from evals_app.engine.llm.budget import BudgetAccount
 from evals_app.engine.llm.models import Block, ProviderLoad
 from evals_app.engine.llm.replay import PaidCall
-from evals_app.engine.record.grade import GradedAssertion, JudgeCall, JudgedCriterionSpec
+from evals_app.engine.record.grade import GradedAssertion, JudgedCriterionSpec
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.record.trial import Trial
 from evals_app.engine.record.usage import Usage, total_cost, total_usage
 from evals_app.engine.record.world import World
@@ -72,7 +73,9 @@ class Outcome:
 
     @property
     def judge_calls(self) -> tuple[JudgeCall, ...]:
-        return tuple(call for graded in self.graded for call in graded.grade.calls)
+        """The calls of judges, and of the model that played the user, if it was asked now."""
+        users = self.trial.user_calls if self.job.stored is None else ()
+        return (*users, *(call for graded in self.graded for call in graded.grade.calls))
 
     @property
     def judge_usage(self) -> Usage:
@@ -85,7 +88,8 @@ class Outcome:
     @property
     def is_scripted(self) -> bool:
         """Whether any part of the verdict came from a script."""
-        return self.trial.is_scripted or any(call.is_scripted for call in self.judge_calls)
+        calls = (*self.trial.user_calls, *self.judge_calls)
+        return self.trial.is_scripted or any(call.is_scripted for call in calls)
 
 
 class Signal(IntEnum):

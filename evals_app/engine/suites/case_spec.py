@@ -1,6 +1,6 @@
 """What a person writes about one conversation: its turns, checks and limits."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Literal, Self
 
@@ -10,12 +10,14 @@ from pydantic_core import InitErrorDetails
 from evals_app.engine.basics.matchers import json_problem
 from evals_app.engine.basics.permits import refuse_if
 from evals_app.engine.basics.template import placeholders
+from evals_app.engine.graders import PlainGrader
 from evals_app.engine.graders.kit.base import Need
 from evals_app.engine.specs.base_spec import (
     MAX_INTEGER,
     MILLISECONDS,
     SECONDS,
     SHARE,
+    ModelSpec,
     Name,
     Prose,
     Spec,
@@ -23,6 +25,7 @@ from evals_app.engine.specs.base_spec import (
 )
 from evals_app.engine.specs.files import MAX_FILE_BYTES, MAX_FILES, FileSpec, distinct
 from evals_app.engine.suites.assertion_spec import AssertionSpec, Loc
+from evals_app.engine.suites.user_spec import MIN_TRIALS, SimulatedUserSpec
 from fixtures_app.ground.spec_errors import error_at
 
 
@@ -221,19 +224,82 @@ class CaseSpec(Spec):
     turns: list[TurnSpec] = Field(
         title="Turns", description="The conversation, in order.", min_length=1
     )
+    replay: bool = Field(
+        default=False,
+        title="Stop when the user's words no longer fit",
+        description="For the recorded words of a real user. Before each further message, a judge reads"
+        " whether the user could still say it after the new reply; if not, the conversation ends there.",
+        exclude_if=lambda value: not value,
+    )
+    simulated_user: SimulatedUserSpec | None = Field(
+        default=None,
+        title="Simulated user",
+        description="A model plays the user after the case's own turns.",
+        exclude_if=lambda value: value is None,
+    )
     final_assertions: list[AssertionSpec] = Field(
         default_factory=list, description="Checks at the end, on the whole conversation."
     )
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        errors = _out_of_turn(self.history)
+        errors = _out_of_turn(self.history) + self._broken_rules_of_users()
         for t, turn in enumerate(self.turns):
             errors += _lacking(turn.assertions or [], turn, ("turns", t, "assertions"))
         errors += _lacking(self.final_assertions, None, ("final_assertions",))
         if errors:
             raise ValidationError.from_exception_data("CaseSpec", errors)
         return self
+
+    def _broken_rules_of_users(self) -> list[InitErrorDetails]:
+        user, errors = self.simulated_user, []
+        if user is None:
+            return []
+        if self.replay:
+            problem = "A case replays the words of a real user or has a simulated one, not both."
+            errors.append(error_at("two_users", problem, ("replay",), self.replay))
+        if self.trials is not None and self.trials < MIN_TRIALS:
+            problem = (
+                f"A simulated user says something else each time, so the case needs at least"
+                f" {MIN_TRIALS} trials. Leave the number out to take the suite's, or {MIN_TRIALS}."
+            )
+            errors.append(error_at("few_trials", problem, ("trials",), self.trials))
+        if user.max_turns <= len(self.turns):
+            problem = (
+                f"The case has {len(self.turns)} turns of its own, so a simulated user would never"
+                " say anything. Allow more turns."
+            )
+            loc = ("simulated_user", "max_turns")
+            errors.append(error_at("no_turns_left", problem, loc, user.max_turns))
+        if not self.goal_checks:
+            problem = (
+                "Add a check on the whole conversation that code decides, for example that a tool was"
+                " called: the conversation ends when it passes."
+            )
+            errors.append(error_at("no_end", problem, ("final_assertions",), None))
+        return errors
+
+    @property
+    def goal_checks(self) -> list[AssertionSpec]:
+        """The checks that end a simulated conversation once all of them pass: code decides them."""
+        return [
+            check
+            for check in self.final_assertions
+            if check.enabled and check.decides and isinstance(check.grader, PlainGrader)
+        ]
+
+    def user_model(self, judge: ModelSpec | None) -> ModelSpec | None:
+        """Return the model that plays the user, or reads whether recorded words still fit."""
+        if user := self.simulated_user:
+            return user.model or judge
+        return judge if self.replay and len(self.turns) > 1 else None
+
+    def as_played(self, messages: Sequence[str]) -> "CaseSpec":
+        """Return the case with the turns of a conversation: a simulated user added their own."""
+        if self.simulated_user is None or len(messages) <= len(self.turns):
+            return self
+        said = [TurnSpec(user=message) for message in messages[len(self.turns) :]]
+        return self.model_copy(update={"turns": [*self.turns, *said]})
 
     def placeholders(self) -> Iterator[tuple[Loc, str]]:
         """Return the variables left in its messages: where they are, and what to do about them."""

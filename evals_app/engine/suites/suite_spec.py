@@ -25,6 +25,7 @@ from evals_app.engine.specs.base_spec import (
 )
 from evals_app.engine.suites.assertion_spec import ANY_SCORE, COMMON_KEYS, AssertionSpec, Loc
 from evals_app.engine.suites.case_spec import CaseSpec, HistoryMessage, LimitsSpec, TurnSpec
+from evals_app.engine.suites.user_spec import MIN_TRIALS
 from fixtures_app.ground.spec_errors import error_at, messages_of
 
 __all__ = [
@@ -47,6 +48,11 @@ _ANY_RESULT = (
 _SWAMPING = 0.9  # share of all weights
 _MIN_CHECKS = 2  # checks, so that one can outweigh the others
 
+
+MIXED_USERS = (
+    "Cases with a simulated user need a suite of their own: their rates mean something else than those"
+    " of conversations whose words are written. Move them."
+)
 
 # The order means nothing; sorted, equal suites compare equal.
 _Slugs = Annotated[
@@ -331,6 +337,10 @@ class SuiteSpec(Spec):
             if (known := first.setdefault(case.name, c)) != c:
                 message = f"Case {known + 1} has the same name; names are unique in a suite."
                 errors.append(error_at("duplicate_name", message, ("cases", c, "name"), case.name))
+        kinds = [case.simulated_user is not None for case in self.cases]
+        if len(set(kinds)) > 1:
+            loc = ("cases", kinds.index(True), "simulated_user")
+            errors.append(error_at("mixed_users", MIXED_USERS, loc, None))
         if errors:
             raise ValidationError.from_exception_data("SuiteSpec", errors)
         return self
@@ -427,8 +437,10 @@ class SuiteSpec(Spec):
         decides_alone = share >= self.threshold_of(case) > 1 - share
         return heaviest if share >= _SWAMPING and decides_alone else None
 
-    def trials_of(self, case: CaseSpec) -> int:
-        return case.trials or self.trials
+    def trials_of(self, case: CaseSpec, *, asked: int | None = None) -> int:
+        """Return how often a case runs, or is `asked` to run; a simulated one at least 3 times."""
+        trials = asked or case.trials or self.trials
+        return max(trials, MIN_TRIALS) if case.simulated_user else trials
 
     def threshold_of(self, case: CaseSpec | None) -> float:
         """Return the score that a case has to reach, if the score decides."""

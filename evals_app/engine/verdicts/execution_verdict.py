@@ -107,6 +107,7 @@ def _causes(
     trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec, threshold: float
 ) -> list[tuple[Cause, str]]:
     causes = [(Cause.AGENT, turn.error) for turn in trial.turns if turn.error]
+    causes += [(Cause.USER, trial.user_stopped)] if trial.user_stopped else []
     for check in graded:
         grade = check.grade
         if grade.status in NOT_GRADED:

@@ -61,6 +61,7 @@ async def grade_trial(
     A check that names something that is not in the `inventory` is an error of the case. With `trust`,
     judges that it does not trust only inform.
     """
+    case = case.as_played([turn.user for turn in trial.turns])
     placed = list(suite.placed_checks(case))
     grades = await asyncio.gather(
         *(
@@ -198,6 +199,8 @@ def _grade_unanswered(trial: Trial, turn: int | None) -> Grade | None:
     """
     if trial.failure is not None and (turn is None or turn >= _first_broken(trial)):
         return ungraded_by(trial.failure)
+    if trial.user_stopped and (turn is None or turn > len(trial.turns)):
+        return Grade.without_result(Cause.USER, trial.user_stopped)
     if turn is None and trial.ended_early:
         reason = "The conversation ended early."
     elif turn is not None and turn > len(trial.turns):

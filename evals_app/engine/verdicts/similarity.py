@@ -14,7 +14,7 @@ from evals_app.engine.judging import Asker
 from evals_app.engine.judging.metrics.equivalence import PURPOSE, ask_equivalence
 from evals_app.engine.llm.call import Embeddings
 from evals_app.engine.record.aids import Compare, TextSimilarity
-from evals_app.engine.record.grade import JudgeCall
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.record.view import View
 from evals_app.engine.specs.base_spec import ModelRef, ModelSpec, Spec
 from fixtures_app.ground.quoting import cut_middle

@@ -111,6 +111,7 @@ def case_digest(content: str) -> str:
 # What the agent sees of a case, and of each turn; the rest is for checks alone.
 _SEEN = ("channel", "context_params", "clock", "history")
 _SEEN_OF_TURN = ("user", "files")
+_USERS = ("replay", "simulated_user")  # left out where they are not set, as most cases have it
 
 
 def conversation_digest(content: str) -> str:
@@ -120,7 +121,8 @@ def conversation_digest(content: str) -> str:
     """
     case = json.loads(content)
     turns = [[turn.get(key) for key in _SEEN_OF_TURN] for turn in case["turns"]]
-    text = json.dumps([*(case.get(key) for key in _SEEN), turns], sort_keys=True)
+    users = [case[key] for key in _USERS if key in case]
+    text = json.dumps([*(case.get(key) for key in _SEEN), turns, *users], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

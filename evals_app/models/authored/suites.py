@@ -294,6 +294,8 @@ class Case(models.Model):
     )
     pass_threshold = models.FloatField(null=True, blank=True, validators=FRACTION)
     history = models.JSONField(default=list, blank=True)
+    replay = models.BooleanField(default=False)
+    simulated_user = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -109,6 +109,7 @@ class Run(models.Model):
         max_length=5, choices=Suite.ScoreScale, default=Suite.ScoreScale.ZERO_ONE
     )
     is_scripted = models.BooleanField(default=False)
+    is_simulated = models.BooleanField(default=False)  # a model plays the user in all of its cases
     is_tryout = models.BooleanField(default=False)  # not counted
     is_whole = models.BooleanField(default=False)
     case_count = models.PositiveIntegerField(null=True)  # cases that it has

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from evals_app.engine.record.grade import GradedAssertion, JudgeCall
+from evals_app.engine.record.grade import GradedAssertion
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.record.tool_results import error_of
 from evals_app.engine.record.trial import ToolCall, TurnRecord, Verdict
 from evals_app.engine.record.usage import Usage

@@ -5,6 +5,7 @@ CAUSE_WORDS = {
     "limit": "A limit was exceeded",
     "agent": "The agent failed",
     "case": "Inconclusive: no check in this case could decide",
+    "user": "The user's side could not go on",
     "tool": "A tool failed",
     "judge": "The judge could not grade",
     "budget": "The cost ceiling was reached",

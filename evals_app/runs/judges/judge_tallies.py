@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from evals_app.engine.record.grade import GradedAssertion, JudgeCall
+from evals_app.engine.record.grade import GradedAssertion
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.record.trial import Cause
 from evals_app.engine.running.run_gateway import Outcome
 from evals_app.engine.verdicts.execution_verdict import NOT_GRADED

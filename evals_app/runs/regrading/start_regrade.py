@@ -164,6 +164,7 @@ def regrade(
             replaced_model=run.replaced_model,
             overrides=run.overrides,
             losses=run.losses,
+            is_simulated=run.is_simulated,
             is_tryout=run.is_tryout or regrading.check is not None,
             created_by=by,
             max_cost_usd=max_cost_usd,

@@ -24,7 +24,7 @@ from evals_app.engine.preparing.obstacles import Obstacles
 from evals_app.engine.preparing.text_comparison import TextComparison
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.specs.base_spec import ModelSpec, ProviderSpec, Spec
-from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
+from evals_app.engine.suites.suite_spec import MIXED_USERS, CaseSpec, SuiteSpec
 from evals_app.formats.reading.explain import explain
 from evals_app.formats.snapshots.run_snapshot import (
     SCHEMA_VERSION,
@@ -94,6 +94,7 @@ class Frozen:
         self.cases = 0
         self.disabled = 0  # cases that were left out because they are disabled
         self.executions = 0
+        self.simulated = 0  # cases in which a model plays the user
         self.share = 1.0  # of all executions, where only some of the cases were read
         self.files: dict[str, str] = {}  # SHA-256 of what turns show -> its path
         self._name = Name()
@@ -111,6 +112,7 @@ class Frozen:
         self._name.add(content)
         self._file.write(f"{trials}\t{json.dumps(case.name)}\t{content}\n")
         self.cases += 1
+        self.simulated += case.simulated_user is not None
         self.executions += trials
         shown = (file for turn in case.turns for file in turn.files)
         self.files |= {file.sha256 or "": file.path for file in shown}
@@ -337,8 +339,11 @@ def read_suite(
                 needs.add(check)
             trials = frozen.part.trials_of(case, head)
             if trials:
+                needs.add_user(case)
                 obstacles.case(case, head)
             frozen.add(case, trials=trials)
+        if frozen.simulated not in {0, frozen.cases}:
+            obstacles.say(f"Suite {row.slug}: {MIXED_USERS}")
     except ValidationError:
         # As a whole it reports the place of every problem.
         _read(SuiteSpec, Suite.objects.with_everything().get(pk=suite.pk).to_mapping())

@@ -68,6 +68,7 @@ def start_run(
             replaced_model=frozen.replaced_model,
             created_by=by,
             max_cost_usd=choices.get("max_cost_usd"),
+            is_simulated=frozen.simulated > 0,
             is_tryout=is_tryout,
             overrides=overrides,
             losses=suite.losses,

@@ -13,7 +13,8 @@ from evals_app.admin.conversation.transcripts import (
     turn_lines,
     world_lines,
 )
-from evals_app.engine.record.trial import Attempt, ToolCall, TurnRecord
+from evals_app.engine.record.judge_call import Attempt
+from evals_app.engine.record.trial import ToolCall, TurnRecord
 from evals_app.engine.record.usage import Usage
 from evals_app.engine.verdicts.grading import SUSPICION
 from evals_app.models import Execution

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 from lxml import html
 
-from evals_app.engine.record.grade import JudgeCall
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.record.trial import Cause, Message, ToolCall
 from evals_app.engine.record.usage import Usage
 from evals_app.models import Case, Execution, Review, Run, Transcript

@@ -15,7 +15,8 @@ from evals_app.engine.agents.tools.toolbox import Toolbox
 from evals_app.engine.basics.errors import AgentError, ProviderError, UnavailableError
 from evals_app.engine.llm.apis.anthropic import AnthropicAdapter
 from evals_app.engine.llm.call import AssistantMessage, ModelCall, ModelReply, NativeTurn
-from evals_app.engine.record.trial import Attempt, Cause, Message, Trial
+from evals_app.engine.record.judge_call import Attempt
+from evals_app.engine.record.trial import Cause, Message, Trial
 from evals_app.engine.record.usage import NO_USAGE, Usage
 from evals_app.engine.running import conversation
 from tests.engine.llm.makers import FakeTime, make_models

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from evals_app.engine.agents.session import Exchange
-from evals_app.engine.record.trial import Attempt, Message
+from evals_app.engine.record.judge_call import Attempt
+from evals_app.engine.record.trial import Message
 from evals_app.engine.record.usage import Usage
 from tests.engine.makers import make_call
 

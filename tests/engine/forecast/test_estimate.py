@@ -12,6 +12,8 @@ from evals_app.engine.forecast.estimate import (
     TOKENS_PER_S,
     TOOL_REQUEST_TOKENS,
     TOOL_RESULT_TOKENS,
+    USER_RULES_TOKENS,
+    USER_TOKENS,
     VERDICT_TOKENS,
     EstimatedEffort,
     Guess,
@@ -250,6 +252,35 @@ def test_without_a_judge_nobody_is_asked() -> None:
     guessed = Guesser(suite=make_suite(case), agent=make_agent(tools=[])).guess(case)
 
     assert guessed == Guess(EstimatedEffort(), ())
+
+
+USER = {"goal": "A refund", "max_turns": 3}
+DONE = {"type": "contains", "value": "done", "scope": "conversation"}
+
+
+def test_a_simulated_user_takes_all_its_turns_and_a_call_for_each() -> None:
+    case = make_case(TEN, simulated_user=USER, final_assertions=[DONE])
+
+    effort, judges = guess(case)
+
+    assert effort.agent_calls == 3
+    assert (effort.judge_calls, judges) == (2, ("anthropic/judge-1",) * 2)
+    second = 10 + REPLY_TOKENS
+    third = second + USER_TOKENS + REPLY_TOKENS
+    assert effort.judge_prompt_tokens == second + third + 2 * USER_RULES_TOKENS
+    assert effort.judge_response_tokens == 2 * USER_TOKENS
+
+
+def test_a_user_has_a_model_of_its_own_or_a_script() -> None:
+    for model, judges in (("openai/gpt-5", ("openai/gpt-5",) * 2), ("scripted/user", ())):
+        case = make_case(TEN, simulated_user=USER | {"model": model}, final_assertions=[DONE])
+        assert guess(case).judges == judges
+
+
+def test_a_replay_reads_every_message_but_the_first() -> None:
+    effort, judges = guess(make_case(TEN, TEN, TEN, replay=True))
+
+    assert (effort.agent_calls, effort.judge_calls, len(judges)) == (3, 2, 2)
 
 
 def test_the_sum_of_nothing_is_nothing() -> None:

@@ -19,7 +19,8 @@ from evals_app.engine.record.aids import (
     TickedItem,
     Vote,
 )
-from evals_app.engine.record.grade import Evidence, Grade, GradeStatus, JudgeCall
+from evals_app.engine.record.grade import Evidence, Grade, GradeStatus
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.record.trial import Cause
 from evals_app.engine.suites.suite_spec import AssertionSpec
 from evals_app.engine.verdicts.grading import grade_trial

@@ -8,7 +8,7 @@ import pytest
 
 from evals_app.engine.llm.call import ModelCall, ModelReply, NativeTurn, ToolRequest, UserMessage
 from evals_app.engine.llm.replay import ExecutionCalls, fingerprint
-from evals_app.engine.record.trial import Attempt
+from evals_app.engine.record.judge_call import Attempt
 from evals_app.engine.record.usage import Usage
 from tests.engine.llm.makers import make_call
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.engine.record.grade import Grade, GradeStatus, JudgeCall
+from evals_app.engine.record.grade import Grade, GradeStatus
+from evals_app.engine.record.judge_call import Attempt, JudgeCall
 from evals_app.engine.record.trial import (
-    Attempt,
     Cause,
     Chunk,
     Failure,

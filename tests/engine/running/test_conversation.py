@@ -7,7 +7,8 @@ import pytest
 
 from evals_app.engine.basics.errors import UnavailableError
 from evals_app.engine.llm.call import ModelCall, ModelReply
-from evals_app.engine.record.trial import Attempt, Cause, Failure, Message, Trial
+from evals_app.engine.record.judge_call import Attempt
+from evals_app.engine.record.trial import Cause, Failure, Message, Trial
 from evals_app.engine.record.usage import Usage
 from tests.engine.makers import (
     CLOCK,

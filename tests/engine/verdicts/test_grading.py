@@ -21,7 +21,8 @@ from evals_app.engine.record.aids import (
     JudgeQuestion,
     TickedItem,
 )
-from evals_app.engine.record.grade import Grade, GradedAssertion, GradeStatus, JudgeCall
+from evals_app.engine.record.grade import Grade, GradedAssertion, GradeStatus
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.record.trial import Cause, Chunk, Failure, Message, Trial
 from evals_app.engine.record.view import View
 from evals_app.engine.specs.inventory import Abilities, Inventory

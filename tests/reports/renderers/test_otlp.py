@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.record.grade import Grade, GradedAssertion, JudgeCall
+from evals_app.engine.record.grade import Grade, GradedAssertion
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.record.trial import Cause, Message, ToolCall, Verdict
 from evals_app.engine.record.usage import Usage
 from evals_app.engine.running.run_gateway import ExecutionJob, Outcome, StoredConversation

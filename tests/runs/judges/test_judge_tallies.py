@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.record.grade import Grade, GradedAssertion, GradeStatus, JudgeCall
+from evals_app.engine.record.grade import Grade, GradedAssertion, GradeStatus
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.record.trial import Cause, Trial
 from evals_app.engine.record.usage import Usage
 from evals_app.engine.running.run_gateway import Outcome

@@ -37,7 +37,7 @@ from evals_app.engine.llm.apis.retry import retry_after_s
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
 from evals_app.engine.network.addresses import read_url
 from evals_app.engine.network.web import ArrivingAnswer, Web, WebAnswer, WebError
-from evals_app.engine.record.trial import Attempt
+from evals_app.engine.record.judge_call import Attempt
 from evals_app.engine.specs.agent_spec import HttpAgent
 from evals_app.engine.specs.sending_spec import FILES, WITHOUT_BODY
 from evals_app.engine.specs.tool_spec import without_variables

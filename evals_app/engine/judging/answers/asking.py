@@ -24,7 +24,7 @@ from evals_app.engine.llm.call import (
     UserMessage,
 )
 from evals_app.engine.llm.judge_plugins import PLUGIN, judge_and_package, judge_plugins
-from evals_app.engine.record.grade import JudgeCall
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.specs.base_spec import Effort, ModelSpec
 from fixtures_app.ground.quoting import cut_middle, join_list
 
@@ -117,7 +117,8 @@ class Asker:
     `secret` is the run's; prompts derive their nonces from it. A script is asked like a model, but
     not asked to repair its answer: it would give the same one. `is_alone`: its answer is not one of
     several votes, so it should be the same each time. `sharing` knows which questions begin alike.
-    `answers` are those that an earlier grading of the same conversation paid for.
+    `answers` are those that an earlier grading of the same conversation paid for. `who` is what
+    errors call it.
     """
 
     complete: Complete
@@ -130,6 +131,7 @@ class Asker:
     patience_s: float = 600.0
     sharing: Sharing | None = None
     answers: Answers | None = None
+    who: str = "The judge"
 
     @property
     def _seed(self) -> int | None:
@@ -207,19 +209,21 @@ class Asker:
             calls.append(self._to_judge_call(prompt, request, reply))
             if reply.stop == "refusal":
                 category = f" ({reply.refusal_category})" if reply.refusal_category else ""
-                raise JudgeError(f"The judge refused to answer{category}.")
+                raise JudgeError(f"{self.who} refused to answer{category}.")
             if reply.stop == "context":
-                raise JudgeError("The conversation is too long for the judge model.")
+                raise JudgeError(f"The conversation is too long for {self.model}.")
             if reply.stop == "length":
                 if is_doubled:
                     limit = request.max_output_tokens
-                    raise JudgeError(f"The judge's answer was cut off twice, at {limit:,} tokens.")
+                    raise JudgeError(
+                        f"{self.who}: its answer was cut off twice, at {limit:,} tokens."
+                    )
                 is_doubled = True
                 request = replace(request, max_output_tokens=2 * request.max_output_tokens)
                 continue
             if len(reply.text) > _MAX_REPLY_CHARS:
                 raise JudgeError(
-                    f"The judge answered with {len(reply.text):,} characters;"
+                    f"{self.who} answered with {len(reply.text):,} characters;"
                     f" at most {_MAX_REPLY_CHARS:,} are read."
                 )
             try:

@@ -11,7 +11,7 @@ from evals_app.engine.basics.errors import JudgeError, ProviderError
 from evals_app.engine.judging.answers.asking import Asker
 from evals_app.engine.judging.answers.verdict import JudgeVerdict
 from evals_app.engine.record.aids import Vote
-from evals_app.engine.record.grade import JudgeCall
+from evals_app.engine.record.judge_call import JudgeCall
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from evals_app.engine.judging.answers.verdict import MAX_CHARS, refuse_verdict_f
 from evals_app.engine.judging.prompts.dialogue import as_shown
 from evals_app.engine.judging.prompts.inquiry import Inquiry
 from evals_app.engine.judging.text.transcript import cut
-from evals_app.engine.record.grade import JudgeCall
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.record.view import View
 
 PURPOSE = "semantic_equivalence"

@@ -41,7 +41,7 @@ from evals_app.engine.judging.prompts.prompt import (
 )
 from evals_app.engine.judging.text.transcript import MAX_TRANSCRIPT_CHARS, TranscriptPiece, cut
 from evals_app.engine.record.aids import MetricScore, Scale, ShownField, StepsQuestion
-from evals_app.engine.record.grade import JudgeCall
+from evals_app.engine.record.judge_call import JudgeCall
 from fixtures_app.ground.strict_json import JsonObject
 
 _GRADES: dict[Scale, range] = {"1-5": range(1, 6), "0-10": range(11)}

@@ -12,7 +12,8 @@ from evals_app.engine.basics.errors import JudgeError, ProviderError
 from evals_app.engine.judging.answers.asking import Asker, PromptText
 from evals_app.engine.judging.answers.flags import flags_of, talks_to_grader
 from evals_app.engine.judging.text.blocks import block, escape_text, make_nonce
-from evals_app.engine.record.grade import Evidence, JudgeCall
+from evals_app.engine.record.grade import Evidence
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.record.view import View
 from fixtures_app.ground.strict_json import JsonObject
 

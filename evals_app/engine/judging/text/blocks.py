@@ -15,7 +15,7 @@ from evals_app.engine.basics.folding import INVISIBLE
 NAMES = (
     *("CRITERIA", "REFERENCE", "AGENT_SYSTEM_PROMPT", "TOOLS", "TODAY", "TRANSCRIPT", "SUBMISSION"),
     *("EARLIER", "QUESTION", "ANSWER", "EXPECTED", "CONTEXT", "CHUNKS", "SEGMENTS", "CLAIMS"),
-    "STEPS",
+    *("STEPS", "PERSON", "NEXT"),
 )
 _NONCE_CHARS = 12
 

@@ -3,7 +3,8 @@ import pytest
 from evals_app.engine.basics.errors import JudgeError
 from evals_app.engine.graders.rag import AnswerRelevancy
 from evals_app.engine.record.aids import Aids
-from evals_app.engine.record.grade import Evidence, GradeStatus, JudgeCall
+from evals_app.engine.record.grade import Evidence, GradeStatus
+from evals_app.engine.record.judge_call import JudgeCall
 from evals_app.engine.record.trial import Cause
 from tests.engine.graders.makers import FakeMeasure, view_of
 

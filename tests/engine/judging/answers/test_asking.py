@@ -16,7 +16,7 @@ from evals_app.engine.llm.call import (
     NativeTurn,
     UserMessage,
 )
-from evals_app.engine.record.trial import Attempt
+from evals_app.engine.record.judge_call import Attempt
 from evals_app.engine.record.usage import Usage
 from evals_app.engine.specs.base_spec import ModelSpec
 from tests.engine.judging.makers import MODEL, FakeModel, make_asker, reply
@@ -175,7 +175,7 @@ async def test_cut_off_and_unreadable_are_each_forgiven_once() -> None:
         pytest.param([reply("a"), reply("b")], "cannot be used", id="unreadable twice"),
         pytest.param([reply(stop="length")] * 2, "cut off twice, at 8,192", id="cut off twice"),
         ([reply(stop="refusal", refusal_category="cyber")], r"refused to answer \(cyber\)"),
-        pytest.param([reply(stop="context")], "too long for the judge", id="too long for it"),
+        pytest.param([reply(stop="context")], "too long for", id="too long for it"),
         pytest.param([reply("none")], "There is no number", id="what is read is no answer"),
         pytest.param([reply("4" * 400_001)], "400,001 characters", id="without any end"),
     ],
