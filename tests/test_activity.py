@@ -210,6 +210,7 @@ def tool_arguments(ended: Run) -> dict[str, Callable[[], dict[str, Any]]]:
         },
         "set_daily_import": lambda: {"set": real.slug, "url": "https://example.org/a.csv"},
         "stop_daily_import": lambda: {"set": real.slug},
+        "take_sent_spans": lambda: {"set": real.slug},
         "review_conversation": lambda: {
             "execution": grade.execution_id,
             "grade": grade.pk,

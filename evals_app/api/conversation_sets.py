@@ -2,8 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import IO, Annotated, Any, ClassVar
+from typing import IO, Any, ClassVar
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
@@ -39,12 +38,15 @@ from evals_app.requests.conversation_sets import (
     GradeConversations,
     GradingForecast,
     ImportedConversationAnswer,
+    SpanInboxAnswer,
+    WriteSpanInbox,
     chosen_conversations,
     conversation_json,
     grade,
     grading_forecast,
     grading_json,
     import_json,
+    span_inbox_json,
 )
 from evals_app.requests.endpoint import (
     FIELDS,
@@ -69,12 +71,7 @@ from evals_app.runs.recorded.copied_runs import copy_conversations
 from evals_app.runs.recorded.grade_conversations import WantedConversations
 from evals_app.runs.recorded.import_conversations import import_conversations
 from evals_app.runs.recorded.masking import site_masker
-from evals_app.runs.recorded.received_spans import (
-    MAX_MINUTES,
-    address_of_inbox,
-    save_inbox,
-    waiting_in,
-)
+from evals_app.runs.recorded.received_spans import save_inbox
 from evals_app.runs.recorded.sets import find_or_make_set, remove_set
 from evals_app.runs.recorded.waiting_gradings import cancel_grading
 from evals_app.runs.recorded.waiting_imports import (
@@ -265,26 +262,6 @@ def _import(
     return import_conversations(target, file, masker=masker, columns=columns, by=by)
 
 
-class WriteSpanInbox(Spec):
-    """Whether a set takes what agents send, and when a conversation has ended."""
-
-    is_open: bool = Field(default=True, description="`false`: stop, and import what waits.")
-    quiet_minutes: Annotated[int, Field(ge=1, le=MAX_MINUTES)] = Field(
-        default=10, description="A conversation of which nothing came for so long is imported."
-    )
-
-
-class SpanInboxAnswer(Answer):
-    """Whether a set takes what agents send, where to, and what waits."""
-
-    is_open: bool
-    quiet_minutes: int
-    address: str = Field(description="For `OTEL_EXPORTER_OTLP_ENDPOINT`, without `/v1/traces`.")
-    waiting_bytes: int
-    waiting_since: datetime | None
-    left_out: dict[str, int] = Field(description="What was not imported, and how often.")
-
-
 @describe_get("span_inboxes_get", "Read whether a set takes what agents send", 404)
 class OneSpanInbox(OneEndpoint):
     """What agents send to a set."""
@@ -296,7 +273,7 @@ class OneSpanInbox(OneEndpoint):
     def read(self, slug: str, /) -> Json | None:
         rows = SpanInbox.objects.select_related("conversation_set")
         row = rows.filter(conversation_set__slug=slug).first()
-        return None if row is None else _inbox_json(row)
+        return None if row is None else span_inbox_json(row)
 
     @extend_schema(
         operation_id="span_inboxes_replace",
@@ -308,17 +285,7 @@ class OneSpanInbox(OneEndpoint):
         target = _set(slug)
         body = read_body(WriteSpanInbox, request.data)
         row = save_inbox(target, by=user_of(request), **body.model_dump())
-        return Response(_inbox_json(row))
-
-
-def _inbox_json(row: SpanInbox) -> Json:
-    waiting, since = waiting_in(row)
-    return SpanInboxAnswer.of_object(
-        row,
-        address=address_of_inbox(row.conversation_set),
-        waiting_bytes=waiting,
-        waiting_since=None if since is None else datetime.fromtimestamp(since, UTC),
-    )
+        return Response(span_inbox_json(row))
 
 
 class CopiesOfRuns(Endpoint):

@@ -1,7 +1,15 @@
 """The tools, in the order in which a client lists them."""
 
 from evals_app.library.shipping import DECIDING
-from evals_app.mcp import acting, answers, authored, conversations, daily_imports, results
+from evals_app.mcp import (
+    acting,
+    answers,
+    authored,
+    conversations,
+    daily_imports,
+    results,
+    sent_spans,
+)
 from evals_app.mcp.tool import Operation
 from evals_app.reports.answers.forecasts import ForecastAnswer
 from evals_app.reports.answers.release import ReleaseJson, ShipDecisionJson
@@ -414,6 +422,30 @@ _TABLE = (
         daily_imports.DailyImportData,
         is_read_only=False,
         is_destructive=True,
+        is_idempotent=True,
+    ),
+    Operation(
+        "read_sent_spans",
+        "Read what agents send",
+        "Read whether a set takes the spans that instrumented agents send with OpenTelemetry, the address"
+        " to send to, how much waits, and what was left out.",
+        sent_spans.SetOfAgents,
+        {"set": "help-desk"},
+        _SETS,
+        sent_spans.read_sent_spans,
+        sent_spans.SentSpansData,
+    ),
+    Operation(
+        "take_sent_spans",
+        "Take what agents send",
+        "Let a set take the spans of agents that work for customers: each conversation is imported, masked,"
+        " once it is quiet. is_open: false stops it, and imports what waits.",
+        sent_spans.SpansOfSet,
+        {"set": "help-desk"},
+        Need(Scope.AUTHOR, "evals_app.add_conversationset"),
+        sent_spans.take_sent_spans,
+        sent_spans.SentSpansData,
+        is_read_only=False,
         is_idempotent=True,
     ),
     Operation(

@@ -1,6 +1,6 @@
 """What REST and MCP share about sets of real conversations: bodies, answers, and grading."""
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Literal
 
 from django.contrib.auth.models import User
@@ -14,6 +14,7 @@ from evals_app.models import (
     ConversationSet,
     ImportedConversation,
     Run,
+    SpanInbox,
     Suite,
 )
 from evals_app.reports.answers.forecasts import all_in_words
@@ -28,6 +29,7 @@ from evals_app.runs.recorded.grade_conversations import (
     flag_of,
     plan_grading,
 )
+from evals_app.runs.recorded.received_spans import MAX_MINUTES, address_of_inbox, waiting_in
 from evals_app.runs.recorded.waiting_gradings import ask_for_grading
 from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 
@@ -144,6 +146,26 @@ class ImportedConversationAnswer(Answer):
     facts: dict[str, str]
 
 
+class WriteSpanInbox(Spec):
+    """Whether a set takes what agents send, and when a conversation has ended."""
+
+    is_open: bool = Field(default=True, description="`false`: stop, and import what waits.")
+    quiet_minutes: Annotated[int, Field(ge=1, le=MAX_MINUTES)] = Field(
+        default=10, description="A conversation of which nothing came for so long is imported."
+    )
+
+
+class SpanInboxAnswer(Answer):
+    """Whether a set takes what agents send, where to, and what waits."""
+
+    is_open: bool
+    quiet_minutes: int
+    address: str = Field(description="For `OTEL_EXPORTER_OTLP_ENDPOINT`, without `/v1/traces`.")
+    waiting_bytes: int
+    waiting_since: datetime | None
+    left_out: dict[str, int] = Field(description="What was not imported, and how often.")
+
+
 class GradingForecast(Answer):
     """What grading would take, and which checks apply."""
 
@@ -166,6 +188,17 @@ class ConversationGradingAnswer(Answer):
     failure: str = Field(description="Why it cannot start; empty if it can.")
     runs: list[int] = Field(description="Those that are started, one for each import.")
     created_at: datetime
+
+
+def span_inbox_json(row: SpanInbox) -> Json:
+    """Return whether a set takes what agents send as REST answers it."""
+    waiting, since = waiting_in(row)
+    return SpanInboxAnswer.of_object(
+        row,
+        address=address_of_inbox(row.conversation_set),
+        waiting_bytes=waiting,
+        waiting_since=None if since is None else datetime.fromtimestamp(since, UTC),
+    )
 
 
 def grading_json(row: ConversationGrading) -> Json:

@@ -10,8 +10,8 @@ from django.test import TestCase
 from rest_framework.test import APIClient
 
 from evals_app.api import conversation_sets
-from evals_app.api.conversation_sets import SpanInboxAnswer
 from evals_app.models import ApiToken, Assertion, ConversationSet, Run, SpanInbox
+from evals_app.requests.conversation_sets import SpanInboxAnswer
 from evals_app.runs.process.worker_loop import work
 from evals_app.runs.recorded import copied_runs, waiting_gradings
 from evals_app.runs.recorded.received_spans import keep_spans

@@ -22,6 +22,7 @@ from evals_app.models import (
     DailyImport,
     DueImport,
     Run,
+    SpanInbox,
     Suite,
 )
 from evals_app.requests import waiting
@@ -307,9 +308,10 @@ NEEDS: dict[str, tuple[str, set[str]]] = {
         "author",
         {"evals_app.add_conversationset", "evals_app.view_run", "evals_app.view_execution"},
     ),
-    "read_daily_import": ("read", {SETS}),
+    **dict.fromkeys(("read_daily_import", "read_sent_spans"), ("read", {SETS})),
     **dict.fromkeys(
-        ("set_daily_import", "stop_daily_import"), ("author", {"evals_app.add_conversationset"})
+        ("set_daily_import", "stop_daily_import", "take_sent_spans"),
+        ("author", {"evals_app.add_conversationset"}),
     ),
     **dict.fromkeys(("forecast_grading", "grade_conversations"), ("run", RUNNING | {SETS})),
     "review_conversation": ("author", {"evals_app.view_execution", "evals_app.review_execution"}),
@@ -335,6 +337,7 @@ def test_each_tool_needs_a_scope_and_permissions() -> None:
         "grade_conversations",
         "set_daily_import",
         "stop_daily_import",
+        "take_sent_spans",
         "review_conversation",
         "decide_release",
     }
@@ -464,6 +467,19 @@ def test_conversations_of_runs_are_copied(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(copied_runs, "MAX_AT_ONCE", 1)
     assert "worker" in text("copy_conversations", set="ours", run=run.pk)
+
+
+def test_a_set_takes_what_agents_send_and_stops() -> None:
+    ConversationSet.objects.create(name="Help desk", slug="desk")
+    assert data_of("read_sent_spans", set="desk") == {"spans": None}
+
+    made = data_of("take_sent_spans", set="desk", quiet_minutes=5)["spans"]
+    assert (made["is_open"], made["quiet_minutes"], made["waiting_bytes"]) == (True, 5, 0)
+    assert data_of("read_sent_spans", set="desk")["spans"] == made
+    SpanInbox.objects.update(left_out={"Traces without a call of a model.": 2})
+    assert made["address"] in text("read_sent_spans", set="desk")
+    assert "(2 times)" in text("read_sent_spans", set="desk")
+    assert "no longer" in text("take_sent_spans", set="desk", is_open=False)
 
 
 def test_a_daily_import_is_set_read_and_stopped() -> None:
