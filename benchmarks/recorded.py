@@ -1,10 +1,11 @@
 """Measure importing many real conversations with masking, and the pages that show them.
 
     DATABASE_URL=postgresql://... python -m benchmarks.recorded --count 100000 --requests 20
+    DATABASE_URL=postgresql://... python -m benchmarks.recorded --pages --requests 20
 
-Take an empty database that has been migrated. Times are of the processor, in this process; the
-database's own are in `wall`. Exits with 1 below 500 conversations a second, or if a page takes longer
-than is allowed.
+Take an empty database that has been migrated; with `--pages`, one that this has filled. Times are of
+the processor, in this process, and `wall`, which has the database's own. Exits with 1 below 500
+conversations a second, or if a page takes longer than is allowed on a machine that does nothing else.
 """
 # ruff: noqa: E402 - models can be imported once Django is set up
 
@@ -23,6 +24,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 django.setup()
 
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
@@ -176,12 +178,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--requests", type=int, default=20)
+    parser.add_argument("--pages", action="store_true", help="only pages, of what is there")
     options = parser.parse_args()
     user = User.objects.filter(username="bench").first() or User.objects.create_superuser("bench")
-    row, a_second = measured_import(options.count)
-    run = grade_all(row)
+    a_second = float(MIN_A_SECOND)
+    if options.pages:
+        row = ConversationImport.objects.filter(added__gt=0).earliest("pk")
+        run = Run.objects.filter(conversation_set=row.conversation_set).earliest("pk")
+    else:
+        row, a_second = measured_import(options.count)
+        run = grade_all(row)
     client = Client(SERVER_NAME="localhost")
     client.force_login(user)
+    if connection.vendor == "postgresql":
+        connection.cursor().execute("ANALYZE")  # as its autovacuum does within a minute
     is_slow = a_second < MIN_A_SECOND
     for title, ask in pages(row, run):
         times = []
@@ -192,12 +202,12 @@ def main() -> int:
             if number:
                 times.append((1000 * (time.process_time() - cpu), 1000 * (time.monotonic() - wall)))
         cpus, walls = ([pair[n] for pair in times] for n in (0, 1))
-        p95 = percentile(cpus, 0.95) or 0.0
+        p95, wall = percentile(cpus, 0.95) or 0.0, percentile(walls, 0.95) or 0.0
         print(
-            f"{title:24} median {statistics.median(cpus):6.0f} ms, p95 {p95:6.0f} ms of processor"
-            f" time; wall median {statistics.median(walls):6.0f} ms"
+            f"{title:24} median {statistics.median(cpus):5.0f} ms, p95 {p95:5.0f} ms of processor"
+            f" time; wall median {statistics.median(walls):5.0f} ms, p95 {wall:5.0f} ms"
         )
-        is_slow |= p95 > MAX_MS
+        is_slow |= wall > MAX_MS
     return int(is_slow)
 
 

@@ -1,5 +1,7 @@
 """Tools about real conversations: sets of them, importing and grading."""
 
+from datetime import UTC
+
 from pydantic import Field
 
 from evals_app.engine.specs.base_spec import Name, Slug, Spec
@@ -105,7 +107,7 @@ def list_conversations(_caller: Caller, given: FindConversations) -> Told:
     shown = found[:MAX_LISTED]
     before = shown[-1].pk if len(found) > MAX_LISTED else None
     lines = [
-        f"- {row.external_id}, {row.happened_at.date() if row.happened_at else 'day unknown'}:"
+        f"- {row.external_id}, {row.happened_at.astimezone(UTC).date() if row.happened_at else 'day unknown'}:"
         f" {', '.join(row.topic_list) or 'no topic'} (conversation {row.execution_id})"
         for row in shown
     ]

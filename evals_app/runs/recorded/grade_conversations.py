@@ -4,18 +4,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from math import ceil
 from typing import Any, Self
 from uuid import uuid4
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, TextField, Window
+from django.db.models import Count, F, Q, QuerySet, TextField, Window
 from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast, RowNumber, TruncDate
+from django.db.models.functions import Cast, RowNumber, Substr, TruncDate
 
-from evals_app.models import ConversationSet, Execution, ImportedConversation, Run, Suite
+from evals_app.models import ConversationSet, ImportedConversation, Run, Suite
 from evals_app.reports.words.regrading import left_out_in_words
 from evals_app.runs.regrading.start_regrade import (
     NothingToGradeError,
@@ -72,12 +72,11 @@ class WantedConversations:
     def of(self, target: ConversationSet) -> QuerySet[ImportedConversation]:
         """Return all that fit, of complete imports, whatever the size of the sample."""
         imports = Run.all_runs.filter(conversation_set=target, is_import=True)
-        complete = Execution.objects.filter(
-            pk=OuterRef("execution"), run__status=Run.Status.FINISHED
-        )
-        # Mostly there is no other import, and then no row is looked at for it.
-        is_complete = ~Exists(imports.exclude(status=Run.Status.FINISHED)) | Exists(complete)
-        rows = target.conversations.filter(is_complete)
+        rows = target.conversations.all()
+        # Mostly there is none, and then no row is looked at for it. A condition that says so makes
+        # PostgreSQL expect so much work that it compiles the query, which takes longer than all of it.
+        if others := list(imports.exclude(status=Run.Status.FINISHED).values_list("pk", flat=True)):
+            rows = rows.exclude(execution__run__in=others)
         if self.imports is not None:
             rows = rows.filter(execution__run__in=self.imports)
         return self.narrow(rows)
@@ -86,9 +85,9 @@ class WantedConversations:
         """Leave those that fit, whatever the size of the sample."""
         conditions = Q()
         if self.since:
-            conditions &= Q(happened_at__date__gte=self.since)
+            conditions &= Q(happened_at__gte=_begin_of(self.since))
         if self.until:
-            conditions &= Q(happened_at__date__lte=self.until)
+            conditions &= Q(happened_at__lt=_begin_of(self.until + timedelta(days=1)))
         if self.topic:
             conditions &= Q(topics__contains=f"\n{self.topic}\n")
         if self.text_id:
@@ -104,11 +103,27 @@ class WantedConversations:
         """Return the sample."""
         rows = self.of(target)
         if self.a_day is not None:
-            day = TruncDate("happened_at")
-            place = Window(RowNumber(), partition_by=day, order_by=F("digest").asc())
+            place = Window(
+                RowNumber(), partition_by=_UtcDay("happened_at"), order_by=F("digest").asc()
+            )
             placed = rows.values("pk").annotate(place=place).filter(place__lte=self.a_day)
             rows = target.conversations.filter(pk__in=placed.values("pk"))
         return rows if self.count is None else rows.order_by("digest", "pk")[: self.count]
+
+
+class _UtcDay(TruncDate):
+    """The day of a time, the same for everyone."""
+
+    def __init__(self, expression: str) -> None:
+        super().__init__(expression, tzinfo=UTC)
+
+    def as_sqlite(self, compiler: Any, connection: Any, **_more: Any) -> Any:
+        # Times are stored in UTC, as texts; Django would call Python for each.
+        return compiler.compile(Substr(self.get_source_expressions()[0], 1, 10))
+
+
+def _begin_of(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
 
 
 def flag_of(written: str) -> tuple[str, str] | None:
@@ -270,9 +285,17 @@ def by_import(target: ConversationSet, wanted: WantedConversations) -> list[Impo
 def _counts(
     target: ConversationSet, wanted: WantedConversations, rows: QuerySet[ImportedConversation]
 ) -> dict[int, int]:
-    """Return how many conversations of each import fit."""
+    """Return how many conversations of each import fit, as they were counted if they were."""
+    complete = target.imports.exclude(finished_at=None).filter(added__gt=0)
     if wanted == WantedConversations():
-        complete = target.imports.exclude(finished_at=None).filter(added__gt=0)
         return dict(complete.values_list("run", "added"))
+    if wanted == WantedConversations(topic=wanted.topic):
+        topics: dict[int, dict[str, int]] = dict(complete.values_list("run", "topics"))
+        names = {name for counted in topics.values() for name in counted}
+        alike = [name for name in names if name.lower() == wanted.topic.lower()]
+        # Beyond many names the rest is counted together; SQLite takes "Price" for "price".
+        if "" not in names and alike == [wanted.topic]:
+            counts = {run: counted.get(wanted.topic, 0) for run, counted in topics.items()}
+            return {run: count for run, count in counts.items() if count}
     of_runs = rows.order_by().values("execution__run").annotate(number=Count("pk"))
     return dict(of_runs.values_list("execution__run", "number"))

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID, uuid4
@@ -383,7 +383,7 @@ def _row_of(target: ConversationSet, execution: Execution, item: _Incoming) -> I
 
 
 def _day(found: ImportedConversation) -> str:
-    return found.happened_at.date().isoformat() if found.happened_at else ""
+    return found.happened_at.astimezone(UTC).date().isoformat() if found.happened_at else ""
 
 
 def _finish(work: _Work, file: ConversationFile) -> ConversationImport:

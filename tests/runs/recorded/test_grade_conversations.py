@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.utils import timezone
 
 from evals_app.admin.suites.last_result import last_result
 from evals_app.engine.basics.errors import CannotError
@@ -19,6 +21,7 @@ from evals_app.runs.reading.case_history import COUNTED, OfSuite
 from evals_app.runs.reading.suite_verdict import standings, telling_runs, with_last_runs
 from evals_app.runs.recorded.grade_conversations import (
     WantedConversations,
+    by_import,
     left_out_of,
     plan_grading,
     start_grading,
@@ -143,6 +146,44 @@ def test_a_sample_is_the_same_each_time_and_goes_by_day_topic_and_id() -> None:
     assert ids(until=date(2026, 11, 16), topic="price") == ["0", "1", "2", "3"]
     assert ids(text_id="B1") == ["b1"]
     assert ids(topic="pric") == []
+
+
+@pytest.mark.both
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Tokyo"])
+def test_a_day_is_the_same_for_everyone(zone: str) -> None:
+    times = [
+        *("2026-11-16T23:30:00-05:00", "2026-11-17T00:30:00Z", "2026-11-17T23:30:00Z"),
+        *("2026-11-17T08:30:00+09:00", "2026-11-18T00:00:00Z"),
+    ]
+    target = imported([row_of(str(n), date=at) for n, at in enumerate(times)]).conversation_set
+    target.refresh_from_db()
+    assert target.days == {"2026-11-16": 1, "2026-11-17": 3, "2026-11-18": 1}
+    with timezone.override(zone):
+        for day, count in target.days.items():
+            of_day = WantedConversations(
+                since=date.fromisoformat(day), until=date.fromisoformat(day)
+            )
+            assert of_day.sample(target).count() == count
+        assert WantedConversations(a_day=1).sample(target).count() == 3
+
+
+@pytest.mark.both
+def test_those_of_a_topic_are_counted_as_their_imports_counted_them() -> None:
+    target = make_set()
+    for n, tags in enumerate((["price"], ["price", "login"], ["login"], ["Login"])):
+        imported([row_of(f"{n} {m}", tags=tags) for m in range(2)], target)
+
+    def counts(topic: str) -> list[int]:
+        return [part.count for part in by_import(target, WantedConversations(topic=topic))]
+
+    assert counts("price") == [2, 2]
+    likes_any_case = connection.vendor == "sqlite"
+    assert counts("login") == ([2, 2, 2] if likes_any_case else [2, 2])
+    with pytest.raises(CannotStartError, match="fits"):
+        counts("refund")
+
+    target.imports.update(topics={"": 2})  # more topics than are counted by name
+    assert counts("price") == [2, 2]
 
 
 def test_conversations_with_the_same_words_are_not_drawn_together() -> None:
