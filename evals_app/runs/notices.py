@@ -412,6 +412,7 @@ def notice_of(run: Run, *, event: Event, worse: Names | None) -> Notice:
         suite_name=run.suite_name,
         agent=run.agent_slug,
         agent_name=run.agent_name,
+        set_name=run.conversation_set.name if run.conversation_set else "",
         model=run.model,
         status=run.status,
         verdict=run.verdict,

@@ -191,6 +191,7 @@ def results_of(run: Run, *, link: Link, lines: CaseLines = NO_LINES) -> Results:
             **run_details_json(row, ()),
             "suite_name": run.suite_name,
             "agent_name": run.agent_name,
+            "set_name": run.conversation_set.name if run.conversation_set else "",
             "score_scale": run.score_scale,
             "stand_in_note": run.stand_in_note,
             "snapshot": run.snapshot_id,

@@ -17,6 +17,7 @@ from evals_app.reports.reference.report_schema import report_schema
 from evals_app.reports.words.kinds import KIND_NAMES, KINDS, KindName
 from evals_app.runs.reporting import ReportFile, encode, report, report_content, write_folder
 from tests.makers import make_execution, make_grade, make_run, make_trial
+from tests.runs.recorded.conversations import make_set
 
 pytestmark = pytest.mark.django_db
 
@@ -155,3 +156,23 @@ def test_how_often_a_report_asks_does_not_depend_on_the_number_of_cases(
 
 def test_half_of_a_surrogate_pair_does_not_break_a_report() -> None:
     assert b"".join(encode(["a\ud800b"])) == b"a?b"
+
+
+@pytest.mark.parametrize("kind", ["html", "markdown", "folder", "github"])
+def test_a_report_of_real_conversations_names_their_set_and_counts_conversations(
+    kind: KindName,
+) -> None:
+    target = make_set()
+    run = make_run({"T-1": ["passed"], "T-2": ["failed"]}, agent_name="Recorded")
+    Run.objects.filter(pk=run.pk).update(conversation_set=target)
+
+    text = content(kind, Run.objects.get(pk=run.pk))
+    if kind == "folder":
+        with zipfile.ZipFile(io.BytesIO(text)) as archive:
+            text = b"".join(map(archive.read, archive.namelist()))
+
+    words = " ".join(text.decode().split())
+    assert "Help desk" in words
+    assert "Recorded" not in words
+    assert "Conversations passed" in words
+    assert "Cases passed" not in words

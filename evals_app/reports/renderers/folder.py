@@ -25,6 +25,7 @@ from evals_app.reports.renderers.conversations import (
 )
 from evals_app.reports.renderers.markdown import WORDS, escape_text, run_markdown, table
 from evals_app.reports.renderers.results import Again, Outcome, Results, batches, outcome
+from evals_app.reports.words.coverage import tested_thing
 from evals_app.reports.words.figures import UNKNOWN, duration, score_text
 from evals_app.reports.words.shares import share_of_trials
 
@@ -96,9 +97,10 @@ def _case(
     yield f"# {_PREFIXES[outcome(case, executions)]}: {escape_text(name)}\n\n"
     rate = share_of_trials(case, bounds=case["interval"]) if case else UNKNOWN
     run = results.run
+    what, tested_name = tested_thing(run)
     yield (
         f"[{escape_text(run['suite_name'])}: run {run['id']}]({SUMMARY}). "
-        f"Agent {escape_text(run['agent_name'])}. Trials: {len(executions):,}. Passed: {rate}.\n"
+        f"{what} {escape_text(tested_name)}. Trials: {len(executions):,}. Passed: {rate}.\n"
     )
     yield from (f"\n> {escape_text(note)}\n" for note in run_notes(run))
     for execution in executions:

@@ -18,6 +18,7 @@ from evals_app.reports.answers.run_answers import Json
 from evals_app.reports.renderers.conversation_html import conversation
 from evals_app.reports.renderers.conversations import facts
 from evals_app.reports.renderers.results import WENT_WRONG, Results, batches, trial_name
+from evals_app.reports.words.coverage import tested_thing, unit
 from evals_app.reports.words.figures import (
     UNKNOWN,
     duration,
@@ -178,7 +179,8 @@ def _cases(results: Results) -> Iterator[Markup]:
     cases = list(islice(results.cases, MAX_EXECUTIONS))
     if all(case["trials"] <= 1 for case in cases):
         return
-    names = ("Case", "Verdict", "Passed", "95 % interval", "Score", "Judge tokens")
+    what = unit(results.run)
+    names = (what, "Verdict", "Passed", "95 % interval", "Score", "Judge tokens")
     rows = (
         [
             tag("td", case["name"]),
@@ -190,17 +192,17 @@ def _cases(results: Results) -> Iterator[Markup]:
         ]
         for case in cases
     )
-    table = scrolling_table(names, rows, title="Cases")
-    yield tag("details", tag("summary", f"Cases over their trials ({len(cases):,})"), table)
+    table = scrolling_table(names, rows, title=f"{what}s")
+    yield tag("details", tag("summary", f"{what}s over their trials ({len(cases):,})"), table)
 
 
 def _numbers(run: Json) -> list[tuple[str, str | Markup]]:
     rows: list[tuple[str, str | Markup]] = [
-        ("Agent", run["agent_name"]),
+        tested_thing(run),
         ("Model", run["model"] or "none"),
         ("Judge", run["judge"] or "none"),
         ("Score", score_text(run["score"], scale=run["score_scale"])),
-        ("Cases passed", share_of_cases(run, bounds=run["pass_rate_interval"])),
+        (f"{unit(run)}s passed", share_of_cases(run, bounds=run["pass_rate_interval"])),
         ("Latency of a turn, median", duration(run["median_ms"])),
         ("Latency of a turn, p95", duration(run["p95_ms"])),
         *run_sums(run),

@@ -13,6 +13,7 @@ from evals_app.reports.answers.notes import run_notes
 from evals_app.reports.answers.run_answers import Json, Row
 from evals_app.reports.renderers.results import Results, trial_name
 from evals_app.reports.words.causes import CAUSE_WORDS
+from evals_app.reports.words.coverage import tested_thing, unit
 from evals_app.reports.words.figures import (
     UNKNOWN,
     decided_after,
@@ -90,12 +91,13 @@ def _outcome(run: Json) -> list[str]:
 
 
 def _facts(run: Row, *, scale: str) -> list[tuple[str, ...]]:
+    head, name = tested_thing(run)
     rows: list[tuple[str, ...]] = [
-        ("Agent", escape_text(run["agent_name"])),
+        (head, escape_text(name)),
         ("Model", escape_text(run.get("model") or UNKNOWN)),
         ("Judge", escape_text(run.get("judge") or UNKNOWN)),
         ("Score", score_text(run["score"], scale=scale)),
-        ("Cases passed", share_of_cases(run, bounds=run["pass_rate_interval"])),
+        (f"{unit(run)}s passed", share_of_cases(run, bounds=run["pass_rate_interval"])),
         ("Latency of a turn, median", duration(run.get("median_ms"))),
         ("Latency of a turn, p95", duration(run.get("p95_ms"))),
         *run_sums(run),
@@ -152,7 +154,8 @@ def _went_wrong(results: Results) -> Iterator[str]:
 
 def _cases(results: Results) -> Iterator[str]:
     scale = results.run["score_scale"]
-    head = ("Case", "Verdict", "Pass rate", "95 % interval", "Score", "Judge tokens")
+    what = unit(results.run)
+    head = (what, "Verdict", "Pass rate", "95 % interval", "Score", "Judge tokens")
     rows = (
         (
             escape_text(case["name"]),
@@ -164,12 +167,13 @@ def _cases(results: Results) -> Iterator[str]:
         )
         for case in results.cases
     )
-    yield from _section("Cases", head, rows)
+    yield from _section(f"{what}s", head, rows)
 
 
 def _executions(results: Results) -> Iterator[str]:
     scale = results.run["score_scale"]
-    head = ("Case", "Trial", "Verdict", "Score", "Agent's time", "Judge tokens", "Cost")
+    what = unit(results.run)
+    head = (what, "Trial", "Verdict", "Score", "Agent's time", "Judge tokens", "Cost")
     rows = (
         (
             link_to(row),
@@ -185,7 +189,7 @@ def _executions(results: Results) -> Iterator[str]:
         )
         for row in results.executions
     )
-    yield from _section("Conversations", head, rows)
+    yield from _section("Conversations" if what == "Case" else "Gradings", head, rows)
 
 
 def link_to(execution: Row) -> str:

@@ -50,6 +50,7 @@ class Notice:
     suite_name: str
     agent: str
     agent_name: str
+    set_name: str = ""  # where real conversations were graded
     model: str = ""
     status: str
     verdict: str
@@ -74,7 +75,8 @@ class Notice:
     def headline(self) -> str:
         """One sentence: `Refunds failed: 36 of 38 cases passed, 2 are worse than in run 12`."""
         ended = "was cancelled" if self.status == "cancelled" else _HEADS[self.verdict]
-        counts = [f"{self.cases_passed:,} of {self.cases:,} cases passed"]
+        what = "conversations" if self.set_name else "cases"
+        counts = [f"{self.cases_passed:,} of {self.cases:,} {what} passed"]
         if self.cases_measured:
             counts.append(f"{self.cases_measured:,} only measured")
         if self.cases_not_graded:
@@ -285,4 +287,6 @@ def _details(notice: Notice) -> str:
     cost = "" if notice.cost_usd is None else f"cost {usd_text(notice.cost_usd)}"
     by = f"started by {notice.created_by}" if notice.created_by else ""
     agent = " with ".join(filter(None, [f"agent {notice.agent_name}", notice.model]))
+    if notice.set_name:
+        agent = f"real conversations of {notice.set_name}"
     return ", ".join(filter(None, [notice.in_short, agent, cost, by]))

@@ -34,10 +34,10 @@ class Results:
     """The results of one run.
 
     `run` has the keys of `RunDetails` without its cases, and for people `suite_name`, `agent_name`,
-    `score_scale`, `stand_in_note`, `snapshot`, `url`, `source`, the file of the suite, and `decision`,
-    the answer to “May we ship?”, which may be empty. Executions
-    are as in lists, with their `url`. `details` returns executions by id with everything, in any
-    order. Cases are known once the run has ended. `lines` says where cases begin in the file of the
+    `set_name` where real conversations were graded, `score_scale`, `stand_in_note`, `snapshot`, `url`,
+    `source`, the file of the suite, and `decision`, the answer to “May we ship?”, which may be empty.
+    Executions are as in lists, with their `url`. `details` returns executions by id with everything,
+    in any order. Cases are known once the run has ended. `lines` says where cases begin in the file of the
     suite, by name; it is empty unless the files were read for this run.
     """
 

@@ -10,6 +10,18 @@ COVERAGE_COLUMNS = (
 )
 
 
+def tested_thing(run: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what a run tested, as what it is called and its name: an agent, or a set of conversations."""
+    if name := run.get("set_name"):
+        return "Real conversations", name
+    return "Agent", run["agent_name"]
+
+
+def unit(run: Mapping[str, Any]) -> str:
+    """Return what a run counts: `Case`, or `Conversation` where real ones were graded."""
+    return "Conversation" if run.get("set_name") else "Case"
+
+
 def coverage(run: Mapping[str, Any]) -> str:
     """Return in words what a run covered; empty for a full run."""
     if run["is_whole"]:

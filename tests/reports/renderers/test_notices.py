@@ -82,3 +82,12 @@ def test_an_email_lists_the_cases() -> None:
     assert text.startswith(NOTICE.headline)
     assert "* *Two*\nand 28 more" in text
     assert "https://evals.example.org/12" in text
+
+
+def test_a_message_about_real_conversations_names_their_set() -> None:
+    notice = replace(NOTICE, set_name="Help desk", agent_name="Recorded")
+
+    assert "of 38 conversations passed" in notice.headline
+    text = mail_text(notice)
+    assert "real conversations of Help desk" in text
+    assert "Recorded" not in text
