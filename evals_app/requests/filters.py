@@ -158,8 +158,17 @@ class ExecutionFilters(filters.FilterSet):  # type: ignore[misc]
 
     verdict = _WordFilter(choices=Execution._meta.get_field("verdict").choices)  # noqa: SLF001
     status = _WordFilter(choices=Execution.Status.choices)
-    cause = _WordFilter(choices=Execution._meta.get_field("cause").choices)  # noqa: SLF001
+    cause = _WordFilter(
+        choices=Execution._meta.get_field("cause").choices,  # noqa: SLF001
+        method="of_cause",
+    )
     case = filters.CharFilter("case", label="Name of the case.")
+
+    def of_cause(
+        self, executions: QuerySet[Execution], _name: str, value: str
+    ) -> QuerySet[Execution]:
+        """Return executions with a cause; that there is one lets SQLite use the index."""
+        return executions.exclude(cause="").filter(cause=value)
 
 
 class AllExecutionFilters(ExecutionFilters):

@@ -87,10 +87,13 @@ class NewestMatches(NewestFirst):
     ) -> list[Any] | None:
         """Find the keys of the page first, unless the database finds its rows as fast.
 
-        `view.end_of_matches()` is a key above those of all that match.
+        `view.end_of_matches()` is a key above those of all that match. Only the rows of the page are
+        joined with what `view.columns` are read from: SQLite would begin with the smaller table.
         """
-        if isinstance(queryset, QuerySet) and self._is_filtered(request, queryset, view):
-            queryset = queryset.filter(pk__in=self._keys(request, queryset, view))
+        if isinstance(queryset, QuerySet):
+            if self._is_filtered(request, queryset, view):
+                queryset = queryset.filter(pk__in=self._keys(request, queryset, view))
+            queryset = queryset.values(*view.columns)
         page: list[Any] | None = super().paginate_queryset(queryset, request, view)
         return page
 

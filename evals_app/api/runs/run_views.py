@@ -210,9 +210,8 @@ class AllExecutions(ListEndpoint):
     """The conversations of all runs, newest first."""
 
     needs: ClassVar = {"GET": VIEW}
-    queryset = Execution.objects.exclude(run__status=Run.PREPARING).values(
-        *EXECUTION_COLUMNS, "run__suite_slug", "run__agent_slug"
-    )
+    queryset = Execution.objects.exclude(run__in=Run.all_runs.filter(status=Run.PREPARING))
+    columns = (*EXECUTION_COLUMNS, "run__suite_slug", "run__agent_slug")
     answer = ExecutionOfAnyRun
     filterset_class = AllExecutionFilters
     pagination_class = NewestMatches

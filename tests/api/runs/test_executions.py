@@ -1,4 +1,6 @@
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from evals_app.engine.record.trial import Message, ToolCall
@@ -156,6 +158,23 @@ def test_pages_of_filtered_conversations_have_each_once_in_both_directions(
     walked = [row["id"] for page in pages for row in page["results"]]
     assert walked == sorted(walked, reverse=True) == [row["id"] for row in every]
     assert [page["results"] for page in reversed(backwards)] == [page["results"] for page in pages]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has statistics of its own")
+@pytest.mark.parametrize("query", ["status=cancelled", "cause=tool", "verdict=errored"])
+def test_rare_conversations_are_found_by_the_index_of_their_filter(query: str) -> None:
+    make_run(["passed", "failed"])
+    client = make_client("read")
+
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get(f"/api/executions/?{query}").json()["results"] == []
+    keys = next(one["sql"] for one in asked if '"id" + 0' in one["sql"])
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {keys}")
+        plan = [step for *_, step in cursor.fetchall()]
+
+    name = f"execution_newest_by_{query.partition('=')[0]}"
+    assert plan[0].startswith(f"SEARCH evals_app_execution USING INDEX {name}")
 
 
 def test_types_of_test_data_are_listed_with_their_schemas() -> None:
