@@ -64,6 +64,7 @@ FILES: dict[str, tuple[str | None, dict[str, str]]] = {
             "# greetings.suite.yaml": "greetings.suite.yaml",
         },
     ),
+    "simulated-users.md": ("shop", {"suite: Refunds": "refunds.suite.yaml"}),
     "spreadsheets.md": ("shop", {'{"question": "What is the capital': "capitals.jsonl"}),
     "traces.md": (None, {"agent: Shop that sends spans": "spans.agent.yaml"}),
 }

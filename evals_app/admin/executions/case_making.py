@@ -78,6 +78,12 @@ class NewCaseForm(forms.Form):
         label="Ask the earlier messages again, as turns",
         help_text="Otherwise they stay as they were, and only the last message is asked.",
     )
+    replays = forms.BooleanField(
+        required=False,
+        label="Stop when the user's words no longer fit",
+        help_text="Before each further message, a judge reads whether the user could still say it after"
+        " the new reply.",
+    )
     is_recorded = forms.BooleanField(
         required=False,
         label="Answer tools with what was recorded",
@@ -98,6 +104,8 @@ class NewCaseForm(forms.Form):
         self._offer("suite", page.suites, is_new=may_add and not page.is_real)
         if not page.observed.trial.history:
             del self.fields["asks_again"]
+        if len(page.observed.trial.turns) + len(page.observed.trial.history) <= 1:
+            del self.fields["replays"]
         may_copy = request.user.has_perms(COPY_AGENT)
         if page.is_real:
             del self.fields["recorded_suite"]
@@ -130,6 +138,7 @@ class NewCaseForm(forms.Form):
             name=" ".join(cleaned["name"].split()),
             suite=suite,
             asks_again=bool(cleaned.get("asks_again")),
+            replays=bool(cleaned.get("replays")),
             is_recorded=is_recorded,
         )
 

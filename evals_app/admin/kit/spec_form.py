@@ -1,6 +1,7 @@
 """Forms of rows whose specs define labels, help texts and valid values."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from django import forms
@@ -18,6 +19,7 @@ class SpecForm(forms.ModelForm):
     """A form whose `Meta` has the labels and help texts of its row mapping."""
 
     mapping: ClassVar[RowMapping]
+    places: ClassVar[Mapping[str, str]] = MappingProxyType({})  # fields of other keys
     whole: ClassVar[Sequence[str]] = ()  # the fields that make up the spec; if empty, all of them
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -52,6 +54,7 @@ class SpecForm(forms.ModelForm):
             return spec.model_validate(written)
         except ValidationError as error:
             names = {key: key for key in self.mapping.elsewhere} | self.mapping.names
+            names |= self.places
             fields = {key: name for key, name in names.items() if name in self.fields}
             for loc, message in explain_errors(error, model=spec, data=written):
                 field = field_of(loc, fields)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -27,6 +27,7 @@ from evals_app.admin.starting.run_dialog import leave_dialog, result_url, try_st
 from evals_app.admin.suites.archiving import ArchivedSuiteFilter
 from evals_app.admin.suites.case_form import CaseForm
 from evals_app.admin.suites.case_turns import FinalCheckInline, TurnInline
+from evals_app.admin.suites.case_user import USER_FIELDS, WRITTEN, side_of
 from evals_app.admin.suites.case_warnings import warnings_of
 from evals_app.admin.suites.last_result import last_result
 from evals_app.engine.suites.assertion_spec import AssertionSpec
@@ -60,6 +61,7 @@ class CaseAdmin(WithViews, Deleting, Duplicating, ChecksEditor):
     fieldsets = [
         (None, {"fields": ["name"], "classes": ["is-title"]}),
         (None, {"fields": ["suite", "tags", "enabled"]}),
+        ("User", {"fields": [*USER_FIELDS], "classes": ["ew-user-side"]}),
         ("Context", {"fields": ["description", "channel", "context_params", "clock", "history"]}),
         (
             "Limits and trials",
@@ -84,6 +86,14 @@ class CaseAdmin(WithViews, Deleting, Duplicating, ChecksEditor):
         if isinstance(inline, TurnInline) and obj.pk is None:
             _fill_in(obj, request)
         return super().get_formset_kwargs(request, obj, inline, prefix)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        # Without the right to change, columns are shown as they are.
+        stored = {"fields": ["replay", "simulated_user"]}
+        return [(title, stored if title == "User" else options) for title, options in fieldsets]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Case]:
         rows: QuerySet[Case] = super().get_queryset(request)
@@ -231,6 +241,8 @@ class CaseAdmin(WithViews, Deleting, Duplicating, ChecksEditor):
 
 def _is_used(part: Any) -> bool:
     """Return whether any field of a part of the page is set or wrong."""
+    if USER_FIELDS[0] in part.fields:
+        return side_of(part.form.instance) != WRITTEN or any(map(part.form.errors.get, USER_FIELDS))
     names = [name for name in part.fields if isinstance(name, str)]
     columns: dict[str, Any] = {name: Case._meta.get_field(name) for name in names}  # noqa: SLF001 - the documented API of models
     row = part.form.instance

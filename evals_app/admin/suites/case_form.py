@@ -16,6 +16,8 @@ from evals_app.admin.kit.lines import LineColumn, RecordLines, TagsField
 from evals_app.admin.kit.quantities import UsdInput
 from evals_app.admin.kit.spec_form import SpecForm
 from evals_app.admin.kit.value_lines import VALUE_HELP, ValueLines
+from evals_app.admin.suites.case_user import PLACES, UserFields, columns_of, initial_of
+from evals_app.engine.suites.suite_spec import MIXED_USERS
 from evals_app.formats.foreign.shapes import distinct_names, first_words
 from evals_app.models import Case, Suite
 from evals_app.models.authored.suites import CASE
@@ -23,7 +25,15 @@ from fixtures_app.editing.editor import VersionedForm
 from fixtures_app.editing.units import QuantityField
 
 _MANY_TIMES = 50
+_OF_USER = ("replay", "simulated_user")  # have fields of their own
 _MESSAGE = re.compile(r"turns-(\d{1,6})-user", re.ASCII)
+
+
+# Turns and checks are rows, which are validated separately.
+_ROWS = {
+    "turns": [{"user": "Hello"}],
+    "final_assertions": [{"type": "contains", "value": "a word"}],
+}
 
 
 def _suites_to_choose(own: int | None) -> QuerySet[Suite]:
@@ -37,10 +47,11 @@ def _label_of_suite(suite: Any) -> str:
     return f"{suite.name} ({suite.slug})" if suite.has_namesake else str(suite.name)
 
 
-class CaseForm(SpecForm, VersionedForm):
+class CaseForm(UserFields, SpecForm, VersionedForm):
     """The fields of a case itself."""
 
     mapping = CASE
+    places = PLACES
 
     tags = TagsField(widget=UnfoldAdminTextInputWidget())
     context_params = ValueLines(key_label="Name")
@@ -56,7 +67,7 @@ class CaseForm(SpecForm, VersionedForm):
 
     class Meta:
         model = Case
-        fields = (*CASE.names.values(), "suite")
+        fields = (*(name for name in CASE.names.values() if name not in _OF_USER), "suite")
         widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 2})}
         error_messages = {
             NON_FIELD_ERRORS: {"unique_together": "This suite already has a case with this name."}
@@ -71,6 +82,8 @@ class CaseForm(SpecForm, VersionedForm):
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
+        if self.instance.pk:
+            self.initial.update(initial_of(self.instance))
         if "name" in self.fields:
             self.fields["name"].required = False
             self.fields["name"].widget.attrs["placeholder"] = "Name, or blank for the first message"
@@ -112,6 +125,19 @@ class CaseForm(SpecForm, VersionedForm):
         if problem and not self.has_error("max_time_ms"):
             self.add_error("max_time_ms", problem)
 
-    def clean_whole(self, cleaned: dict[str, object]) -> None:
-        written = CASE.to_mapping(self.instance, cleaned)
-        self.read(written | {"turns": [{"user": "Rows are validated separately."}]})
+    def clean_whole(self, cleaned: dict[str, Any]) -> None:
+        columns = columns_of(cleaned)
+        for name, value in columns.items():
+            setattr(self.instance, name, value)
+        self._refuse_mixed_users(cleaned.get("suite"))
+        written = CASE.to_mapping(self.instance, cleaned | columns)
+        self.read(written | _ROWS)
+
+    def _refuse_mixed_users(self, suite: Suite | None) -> None:
+        if suite is None or not {"suite", "user_side"} & {*self.changed_data}:
+            return
+        others = Case.objects.filter(suite=suite).exclude(pk=self.instance.pk)
+        written = others.filter(simulated_user={})
+        mixed = written if self.instance.simulated_user else others.exclude(simulated_user={})
+        if mixed.exists():
+            self.add_error("user_side", MIXED_USERS)

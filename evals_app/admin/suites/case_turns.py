@@ -19,7 +19,9 @@ from evals_app.admin.checks.options_form import OwnText, Prose
 from evals_app.admin.conversation.file_field import FilesField
 from evals_app.admin.kit.lines import TextLines
 from evals_app.admin.kit.spec_form import SpecForm
+from evals_app.admin.suites.case_user import refuse_without_end
 from evals_app.engine.suites.case_templates import to_replace
+from evals_app.engine.suites.user_spec import USUAL_TURNS
 from evals_app.models import Assertion, Case, Turn
 from evals_app.models.authored.suites import TURN
 from fixtures_app.editing.inputs import Select, TextArea
@@ -118,6 +120,12 @@ class TurnFormSet(OrderedFormSet):
         super().clean()
         if not self.kept_rows:
             raise forms.ValidationError("A conversation needs at least one turn.")
+        most = self.instance.simulated_user.get("max_turns", USUAL_TURNS)
+        if self.instance.simulated_user and len(self.kept_rows) >= most:
+            raise forms.ValidationError(
+                f"A model plays the user after these turns, and the conversation has at most {most}."
+                " Remove some, or allow more turns."
+            )
 
     def is_valid(self) -> bool:
         is_valid = bool(super().is_valid())
@@ -175,11 +183,19 @@ class TurnCheckInline(CheckInline):
     page_model = Case
 
 
+class EndingCheckFormSet(FinalCheckFormSet):
+    """Final checks, one of which must end the conversation of a simulated user."""
+
+    def clean(self) -> None:
+        super().clean()
+        refuse_without_end(self)
+
+
 class FinalCheckInline(CheckInline):
     """Checks on the whole conversation."""
 
     fk_name = "case"
-    formset = FinalCheckFormSet
+    formset = EndingCheckFormSet
     page_model = Case
     verbose_name_plural = "Checks on the whole conversation"
     hint = "These checks see every reply and every tool call."

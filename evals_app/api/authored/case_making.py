@@ -106,6 +106,10 @@ class MakeCase(Spec):
     asks_again: bool = Field(
         default=False, description="Earlier messages become turns that are asked again."
     )
+    replay: bool = Field(
+        default=False,
+        description="The user's words are said only while they fit; a judge reads that.",
+    )
 
 
 class CaseOfExecution(Endpoint):
@@ -151,6 +155,7 @@ class CaseOfExecution(Endpoint):
             name=body.name or "",
             suite=_suite(body, execution, user_of(request)),
             asks_again=body.asks_again,
+            replays=body.replay,
             is_recorded=body.canned_tools,
         )
         for permission in wanted.permissions(execution):

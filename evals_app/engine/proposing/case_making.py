@@ -18,11 +18,12 @@ def case_made(
     description: str = "",
     frozen: CaseSpec | None = None,
     asks_again: bool = False,
+    replays: bool = False,
 ) -> CaseSpec:
     """Return the case; `frozen` is the one that was run, which also knows files and facts for judges.
 
     Each turn has the checks of the suite, too. With `asks_again` the earlier messages of the user are
-    turns of their own.
+    turns of their own. With `replays` the user's words are said only while they fit.
     """
     seen = frozen if frozen is not None and is_about(frozen, trial) else _as_seen(trial)
     unchecked = seen.model_copy(
@@ -36,6 +37,8 @@ def case_made(
                 for turn in seen.turns
             ],
             "limits": LimitsSpec(),
+            "replay": replays,
+            "simulated_user": None,
             "final_assertions": [],
         }
     )

@@ -15,7 +15,7 @@ from pydantic import (
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import InitErrorDetails
 
-from evals_app.engine.graders import ALIASES, GRADERS, GROUPS, Grader, named_type
+from evals_app.engine.graders import ALIASES, GRADERS, GROUPS, Grader, PlainGrader, named_type
 from evals_app.engine.graders.kit.base import Need
 from evals_app.engine.specs.base_spec import SHARE, JudgeRef, ModelSpec, Spec
 from fixtures_app.ground.spec_errors import error_at, message_of
@@ -142,6 +142,11 @@ class AssertionSpec(Spec):
         needs = self.grader.needs()
         missing = needs - turn.gives if needs and turn else needs
         return min(missing, default=None)
+
+    @property
+    def ends_conversations(self) -> bool:
+        """Whether it can end a simulated conversation: code decides it, at the end of it."""
+        return self.enabled and self.decides and isinstance(self.grader, PlainGrader)
 
     def judges(self, *, agent: ModelSpec | None, judge: ModelSpec | None) -> Sequence[ModelSpec]:
         """Return the models that judge it: a jury, one, or none.

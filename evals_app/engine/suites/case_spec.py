@@ -10,7 +10,6 @@ from pydantic_core import InitErrorDetails
 from evals_app.engine.basics.matchers import json_problem
 from evals_app.engine.basics.permits import refuse_if
 from evals_app.engine.basics.template import placeholders
-from evals_app.engine.graders import PlainGrader
 from evals_app.engine.graders.kit.base import Need
 from evals_app.engine.specs.base_spec import (
     MAX_INTEGER,
@@ -282,11 +281,7 @@ class CaseSpec(Spec):
     @property
     def goal_checks(self) -> list[AssertionSpec]:
         """The checks that end a simulated conversation once all of them pass: code decides them."""
-        return [
-            check
-            for check in self.final_assertions
-            if check.enabled and check.decides and isinstance(check.grader, PlainGrader)
-        ]
+        return [check for check in self.final_assertions if check.ends_conversations]
 
     def user_model(self, judge: ModelSpec | None) -> ModelSpec | None:
         """Return the model that plays the user, or reads whether recorded words still fit."""

@@ -8,6 +8,7 @@ from evals_app.engine.specs.base_spec import ModelRef, Prose, Spec
 
 MIN_TRIALS = 3  # of a simulated conversation: the user says something else each time
 MAX_FACTS = 50
+USUAL_TURNS = 8
 
 Fact = Annotated[str, Field(min_length=1, max_length=500)]
 
@@ -37,7 +38,7 @@ class SimulatedUserSpec(Spec):
         description="How the user writes, for example: impatient, in short sentences.",
     )
     max_turns: int = Field(
-        default=8,
+        default=USUAL_TURNS,
         title="At most",
         description="Turns of the whole conversation.",
         ge=2,

@@ -47,7 +47,8 @@ class CannotMakeError(CannotError):
 class CaseOptions:
     """What a person wants: `suite` None means a new one, `name` empty one that is free.
 
-    `asks_again`: the earlier messages are sent again as turns. `is_recorded`: tools answer as
+    `asks_again`: the earlier messages are sent again as turns. `replays`: the user's words are said
+    only while they fit. `is_recorded`: tools answer as
     recorded, in a copy of the agent.
     """
 
@@ -55,6 +56,7 @@ class CaseOptions:
     name: str = ""
     suite: Suite | None = None
     asks_again: bool = False
+    replays: bool = False
     is_recorded: bool = False
 
     def permissions(self, execution: Execution) -> tuple[str, ...]:
@@ -285,6 +287,7 @@ def case_spec(
             description=f"Made from conversation {execution.pk} of run {execution.run_id}.",
             frozen=observed.frozen,
             asks_again=wanted.asks_again,
+            replays=wanted.replays,
         )
     except ValidationError as error:
         raise CannotMakeError(" ".join(messages_of(error))) from error
