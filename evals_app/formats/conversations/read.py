@@ -9,6 +9,7 @@
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
@@ -42,6 +43,9 @@ from fixtures_app.ground.strict_json import Json, read_strictly
 TABLE, TRACES, RECORDS, TEXT = "table", "traces", "records", "text"
 MAX_BYTES = 500 * 1024 * 1024
 _LIMITS = TableLimits(MAX_BYTES, rows=2_000_000, cells=10_000_000)
+_BINARY = (".pb", ".binpb", ".otlp")
+# Letters of UTF-8, and words all of which are beyond ASCII, as in Greek or Cyrillic.
+_NOT_WESTERN = re.compile(rb"[\xc3-\xf4][\x80-\xbf]|[\xc0-\xff]{4}")
 _SPANS = ("resourceSpans", "resource_spans")
 _EMPTY = "The file is empty."
 _NO_TEXT = (
@@ -63,19 +67,40 @@ def read_conversations(
     """
     file = ConversationFile(name, TABLE, (), digest=hashlib.sha256(content).hexdigest())
     try:
+        content = _as_utf8(file, content)
         if is_spreadsheet(name):
             _read_table(file, read_table(name, content, _LIMITS).data, columns)
-        elif name.lower().endswith((".pb", ".binpb", ".otlp")):
+        elif name.lower().endswith(_BINARY):
             _read_traces(file, [content], is_json=False)
         else:
-            _read_text(
-                file, decode_text(name, as_utf8(name, content), max_bytes=MAX_BYTES), columns
-            )
+            _read_text(file, decode_text(name, content, max_bytes=MAX_BYTES), columns)
     except FormatError as error:
         file.problems += [str(problem) for problem in error.problems]
     except (ColumnsError, OtlpError, NoConversationError) as error:
         file.problems.append(f"{name}: {error}")
     return file
+
+
+def _as_utf8(file: ConversationFile, content: bytes) -> bytes:
+    """Return a text as UTF-8, also that of Excel in Western Europe; other files as they are."""
+    if file.name.lower().endswith((".xlsx", *_BINARY)):
+        return content
+    content = as_utf8(file.name, content)
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        if _NOT_WESTERN.search(content):
+            return content
+        try:
+            written = content.decode("cp1252")
+        except UnicodeDecodeError:
+            return content
+        file.remark(
+            "The file is not UTF-8. Its letters are read as those of Windows in Western Europe: look"
+            " at some such as ä or é."
+        )
+        return written.encode()
+    return content
 
 
 def _read_table(file: ConversationFile, sheets: Sheets, columns: Mapping[str, str] | None) -> None:
@@ -191,9 +216,9 @@ class _Again:
     ) -> None:
         self._file = file
         self._read = read
-        self._losses = dict(file.losses)  # those of before
+        self._losses, self._remarks = dict(file.losses), list(file.remarks)  # those of before
 
     def __iter__(self) -> Iterator[RecordedConversation]:
         self._file.losses = dict(self._losses)
-        self._file.problems, self._file.remarks = [], []
+        self._file.problems, self._file.remarks = [], list(self._remarks)
         return self._read()

@@ -180,24 +180,67 @@ def conversations_of(
     """Read the conversations of a table, in the order in which they begin."""
     times = TimeReader(table.cell(row, "time") for row in table.rows)
     if times.is_guess:
-        file.remark("Dates such as 3/4/2026 are read with the day first.")
+        first = "month" if times.is_month_first else "day"
+        file.remark(f"Dates such as 3/4/2026 are read with the {first} first.")
     is_by_message = {"text", "author"} <= table.columns.keys()
-    groups: dict[str, list[tuple[int, Sequence[str]]]] = {}
-    for line, row in enumerate(table.rows, table.first_line):
-        if not any(cell.strip() for cell in row):
-            continue
-        key = table.cell(row, "id")
-        if is_by_message and not key and "id" in table.columns:
-            file.problems.append(f"{file.name}:{line}: the row has no number of a conversation.")
-            continue
-        groups.setdefault(key if is_by_message else str(line), []).append((line, row))
+    if is_by_message and "time" not in table.columns:
+        file.remark(
+            "No column says when messages were written, so they are in the order of the file."
+        )
+    if any(map(times.read, filter(None, table.headers))):
+        file.remark(
+            "The first row looks like a conversation. Write headings above it: it is taken as them."
+        )
+    groups = _groups(table, file, times)
     roles = _roles(table, groups, file) if is_by_message else {}
     for rows in groups.values():
+        if not is_by_message and len(rows) > 1:
+            _sort(rows, table, times)
         reader = MessageReader(file, times)
         for line, row in rows:
             reader.read(_messages(table, row, line, file, roles))
         if found := _conversation(table, reader, rows, file):
             yield found
+
+
+def _groups(
+    table: ConversationTable, file: ConversationFile, times: TimeReader
+) -> dict[str, list[tuple[int, Sequence[str]]]]:
+    """Return the rows of each conversation with their lines, and count what is left out of them."""
+    is_by_message = {"text", "author"} <= table.columns.keys()
+    groups: dict[str, list[tuple[int, Sequence[str]]]] = {}
+    seen: set[int] = set()
+    for line, row in enumerate(table.rows, table.first_line):
+        if not any(cell.strip() for cell in row):
+            continue
+        key, at = table.cell(row, "id"), table.cell(row, "time")
+        if is_by_message and not key and "id" in table.columns:
+            file.problems.append(f"{file.name}:{line}: the row has no number of a conversation.")
+            continue
+        # Without a time, people may well have written the same twice.
+        if key and (at or not is_by_message):
+            if (whole := hash(tuple(row))) in seen:
+                file.lose("Rows that are in the file twice were left out.")
+                continue
+            seen.add(whole)
+        if at and times.read(at) is None:
+            file.lose("Times that cannot be read were left out.")
+        if any(cell.strip() for cell in row[len(table.headers) :]):
+            file.lose("Cells without a heading were left out.")
+        if not is_by_message and key in groups:
+            file.remark("Rows with the same number are one conversation.")
+        groups.setdefault(key if key or is_by_message else str(line), []).append((line, row))
+    return groups
+
+
+def _sort(
+    rows: list[tuple[int, Sequence[str]]], table: ConversationTable, times: TimeReader
+) -> None:
+    """Put questions with their answers into the order of their times, if all have one."""
+    found = {line: times.read(table.cell(row, "time")) for line, row in rows}
+    known = {line: at for line, at in found.items() if at is not None}
+    if len(known) == len(rows):
+        rows.sort(key=lambda item: known[item[0]])
 
 
 def _roles(
@@ -274,6 +317,9 @@ def _messages(
     if "author" not in table.columns or "text" not in table.columns:
         pair = (("user", table.cell(row, "question")), ("assistant", table.cell(row, "answer")))
         return [{"role": role, "content": text} for role, text in pair if text]
+    if not table.cell(row, "text"):
+        file.lose("Messages without a text were left out.")
+        return []
     role = NOTE if _is_hidden(table, row) else roles[table.cell(row, "author")]
     if not role:
         file.lose("Messages of authors who are neither customer nor agent were left out.")
