@@ -53,7 +53,7 @@ class BrokenRuleError(UnreadableAnswerError):
 
     @property
     def twice(self) -> str:
-        return f"The simulated user broke its rules twice. {self}"
+        return f"{self} It was asked twice."
 
 
 class _Reply(StrictReply):
@@ -104,22 +104,24 @@ class SimulatedUser:
             BrokenRuleError: it breaks one.
         """
         if not (said := message.strip()):
-            raise BrokenRuleError("The message is empty.")
+            raise BrokenRuleError("The simulated user says nothing.")
         if len(said) > MAX_CHARS:
             raise BrokenRuleError(
-                f"The message has {len(said):,} characters; at most {MAX_CHARS:,} are allowed."
+                f"The simulated user writes {len(said):,} characters; at most {MAX_CHARS:,} are allowed."
             )
         if _LABEL.match(said) or _OUT_OF_ROLE.search(said):
-            raise BrokenRuleError(f"It does not speak as the user: {cut_middle(said)}")
+            raise BrokenRuleError(
+                f"The simulated user does not speak as a user: {cut_middle(said)}"
+            )
         if trial.turns and fold_text(said) == fold_text(trial.turns[-1].user):
-            raise BrokenRuleError("It says the same as before, word for word.")
+            raise BrokenRuleError("The simulated user says the same as before, word for word.")
         known = [self._spec.goal, *self._spec.facts, *self._given]
         known += [message.text for message in trial.history]
         known += [turn.reply for turn in trial.turns]
         if made_up := StatedValues.of(known).lacks(said):
             named = join_list([cut_middle(value) for value in made_up[:_NAMED]])
             raise BrokenRuleError(
-                f"It states {named}, which is neither among the facts nor said by the agent."
+                f"The simulated user states {named}, which is neither among its facts nor said by the agent."
             )
         return said
 

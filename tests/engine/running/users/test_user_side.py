@@ -89,11 +89,11 @@ async def test_a_conversation_has_at_most_its_turns() -> None:
         pytest.param("It is order B-77.", "B-77", id="an id of its own"),
         pytest.param("I am kim@example.com.", "kim@example.com", id="an address of its own"),
         pytest.param("I ordered on 2026-05-03.", "2026-05-03", id="a date of its own"),
-        pytest.param(" ", "empty", id="nothing"),
+        pytest.param(" ", "nothing", id="nothing"),
         pytest.param("x " * 1200, "characters", id="too much"),
         pytest.param("I want my MONEY back.", "the same", id="the same again"),
-        pytest.param("As an AI, I cannot say.", "speak as the user", id="a machine"),
-        pytest.param("Agent: It is done.", "speak as the user", id="the agent's words"),
+        pytest.param("As an AI, I cannot say.", "speak as a user", id="a machine"),
+        pytest.param("Agent: It is done.", "speak as a user", id="the agent's words"),
     ],
 )
 async def test_a_user_that_breaks_the_rules_twice_ends_it_and_the_agent_is_not_blamed(
@@ -104,7 +104,7 @@ async def test_a_user_that_breaks_the_rules_twice_ends_it_and_the_agent_is_not_b
     trial = await talk(simulated(), fake)
 
     assert len(trial.turns) == 1
-    assert "broke its rules twice" in trial.user_stopped
+    assert "asked twice" in trial.user_stopped
     assert problem in trial.user_stopped
     assert len(trial.user_calls) == 2
     assert problem in text_of(fake.asked[1])  # what was wrong is said
