@@ -269,6 +269,12 @@ def web_address(name: str, default: str) -> str:
     return address
 
 
+def usual_site(hosts: Sequence[str], *, is_https: bool) -> str:
+    """Return the address of a site that names none: its first host, if people come over HTTPS."""
+    named = [host for host in hosts if not host.startswith((".", "*"))]  # others are patterns
+    return f"https://{named[0]}" if is_https and named else "http://127.0.0.1:8000"
+
+
 def contact(name: str) -> str:
     """Return how to reach someone: an address to mail to, call or open; empty if not set."""
     address = text(name, "")

@@ -22,10 +22,6 @@ DATA_DIR = environment.folder(
     "EVALWELL_DATA_DIR", "evalwell-data" if IS_INSTALLED else "var", relative_to=PROJECT
 )
 
-SITE = environment.web_address(
-    "EVALWELL_SITE", "http://127.0.0.1:8000"
-)  # of links in commands and messages
-
 # Safety
 
 DEBUG = environment.flag("EVALWELL_DEBUG")
@@ -34,6 +30,10 @@ SECRET_KEY = environment.secret_key("EVALWELL_SECRET_KEY", kept_in=DATA_DIR / "s
 SECRET_KEY_FALLBACKS = environment.names("EVALWELL_OLD_SECRET_KEYS")
 SECURITY_CONTACT = environment.contact("EVALWELL_SECURITY_CONTACT")
 ALLOWED_HOSTS = environment.names("EVALWELL_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+IS_HTTPS = environment.flag("EVALWELL_HTTPS")
+SITE = environment.web_address(  # of links in commands and messages
+    "EVALWELL_SITE", environment.usual_site(ALLOWED_HOSTS, is_https=IS_HTTPS)
+)
 CSRF_TRUSTED_ORIGINS = environment.names("EVALWELL_CSRF_TRUSTED_ORIGINS")
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -42,7 +42,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "evalsite.errors.csrf_failure"
 CSRF_COOKIE_SAMESITE = "Lax"
-if environment.flag("EVALWELL_HTTPS"):
+if IS_HTTPS:
     # A proxy in front terminates TLS; it must overwrite this header.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 365 * 24 * 3600

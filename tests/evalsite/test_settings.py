@@ -114,6 +114,35 @@ def test_the_documented_production_set_up_leaves_nothing_to_say(
         call_command("check", "--deploy", "--fail-level", "WARNING")
 
 
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, "http://127.0.0.1:8000"),
+        ({"EVALWELL_HOSTS": "evals.example.org"}, "http://127.0.0.1:8000"),
+        (
+            {"EVALWELL_HOSTS": ".example.org,evals.example.org", "EVALWELL_HTTPS": "1"},
+            "https://evals.example.org",
+        ),
+        ({"EVALWELL_HOSTS": "*", "EVALWELL_HTTPS": "1"}, "http://127.0.0.1:8000"),
+        (
+            {
+                "EVALWELL_HOSTS": "a.example.org",
+                "EVALWELL_HTTPS": "1",
+                "EVALWELL_SITE": "https://b",
+            },
+            "https://b",
+        ),
+    ],
+)
+def test_links_begin_with_the_host_that_people_reach(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    expected: str,
+) -> None:
+    assert settings(tmp_path, monkeypatch, **environment)["SITE"] == expected
+
+
 def test_variables_that_do_nothing_are_known_with_the_nearest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
