@@ -25,12 +25,12 @@ _LISTS = ("tool_uses", "expected_tool_use")
 _OLD_CASE = {"name": "eval_id", "data": "conversation", "initial_session": "session_input"}
 _OLD = {"tool_name": "name", "tool_input": "args"}
 _SIMULATED = (
-    "A model plays the user of this case. Users are not simulated here: write the messages as a "
-    "`conversation`. Left out."
+    "A model plays the user of this case. Here that needs a check by code that ends the conversation,"
+    " and this file has none: write the case in the editor, under User. Left out."
 )
 _NOTHING_LEFT = (
-    "No case of this file can be run. A model plays the user of a `conversation_scenario`, "
-    "and users are not simulated here."
+    "No case of this file can be run. A model plays the user of a `conversation_scenario`; here that "
+    "needs a check by code that ends the conversation."
 )
 _NO_TURNS = "A case needs a `conversation`, the list of its turns."
 _NOTHING_SAID = "This turn has no message of the user."

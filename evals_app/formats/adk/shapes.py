@@ -147,7 +147,7 @@ class EvalConfig(_Part):
     lost = {
         "custom_metrics": "Functions of ADK cannot run here. Write a Python function that your administrator "
         "permits, and use the check `code`.",
-        "user_simulator_config": "Users are not simulated here. Left out.",
+        "user_simulator_config": "Models that play users are set in each case here. Left out.",
     }
     lost_checks = ("custom_metrics",)
 

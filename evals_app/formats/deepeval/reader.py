@@ -49,12 +49,12 @@ _RESULTS = (
     "of (goldens.json or goldens.csv)."
 )
 _SIMULATED = (
-    "A model plays the user of this scenario: it has no turn of a user. Users are not simulated here. "
-    "Write the messages as `turns`. Left out."
+    "A model plays the user of this scenario: it has no turn of a user. Here that needs a check by code "
+    "that ends the conversation: write the case in the editor, under User. Left out."
 )
 _NOTHING_LEFT = (
-    "No golden of this file can be run. A model plays the user of a scenario that has no turn "
-    "of a user, and users are not simulated here."
+    "No golden of this file can be run. A model plays the user of a scenario that has no turn of a "
+    "user; here that needs a check by code that ends the conversation."
 )
 _NOT_READ = "The sheet {} has no goldens and was not read."
 _OUTCOME = "The conversation has this outcome: {}"

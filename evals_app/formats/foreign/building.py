@@ -38,6 +38,20 @@ def suite_drafts(
 
     Names of cases that repeat get numbers. The slug is made of the name, unless it is given.
     """
+    yield suite_draft(dialect, root, name, cases, slug=slug, **settings)
+    yield root.reading.remarks(dialect)
+
+
+def suite_draft(
+    dialect: str,
+    root: Spot,
+    name: str | Placed,
+    cases: Sequence[Placed],
+    *,
+    slug: str = "",
+    **settings: object,
+) -> Draft:
+    """Return the draft of one suite of a file that may have several."""
     reading = root.reading
     title, at = (name.part, name.spot) if isinstance(name, Placed) else (name, root)
     data = {
@@ -49,8 +63,7 @@ def suite_drafts(
     }
     draft = placed_draft("suite", dialect, root, data)
     draft = draft if reading.is_valid else draft.without_spec()
-    yield draft if reading.around.agent else draft.without_agent()
-    yield reading.remarks(dialect)
+    return draft if reading.around.agent else draft.without_agent()
 
 
 def with_distinct_names(cases: Sequence[Placed], names: Sequence[str]) -> list[Placed]:

@@ -48,8 +48,8 @@ DIALECT = Dialect(
     title="tau-bench",
     page="coming-from-tau-bench",
     about=(
-        "A tasks.json of tau²-bench whose tasks have a ticket, or messages that end with the user's: "
-        "users are not simulated here. The agent has to exist here."
+        "A tasks.json of tau²-bench. Tasks without a ticket become cases whose user a model plays. The "
+        "agent has to exist here."
     ),
     sample=(
         (

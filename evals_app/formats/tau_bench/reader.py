@@ -1,4 +1,4 @@
-"""Read tasks: each that can begin without a simulated user is a case of one turn.
+"""Read tasks: each is a case of one turn, or one whose user a model plays, in a suite of its own.
 
 Source: https://github.com/sierra-research/tau2-bench, src/tau2/data_model/tasks.py
 """
@@ -6,7 +6,7 @@ Source: https://github.com/sierra-research/tau2-bench, src/tau2/data_model/tasks
 from collections.abc import Iterator, Sequence
 
 from evals_app.engine.basics.template import escape_braces
-from evals_app.formats.foreign.building import Placed, suite_drafts
+from evals_app.formats.foreign.building import Placed, suite_draft
 from evals_app.formats.foreign.chats import is_chat, read_chat
 from evals_app.formats.foreign.draft import Draft
 from evals_app.formats.foreign.foreign_file import ForeignFile
@@ -26,15 +26,25 @@ _RESULTS = (
     "These are simulations that tau-bench has run: results, not tasks. Import the tasks.json that they "
     "were made of."
 )
-_SIMULATED = (
-    "A model plays the user of this task, and users are not simulated here. Give it a `ticket`, or end "
-    "`message_history` with a message of the user. Left out."
+_OPENING = "Hello"
+_MAX_TURNS = 20
+_PLAYED = (
+    f"A model plays the user as this says. The first message is ours: {_OPENING}. So is the limit of"
+    f" {_MAX_TURNS} turns."
+)
+_ENDLESS = (
+    "A model plays the user of this task, and no check by code says when its goal is reached: give it"
+    " `actions` or `communicate_info` that `reward_basis` names. Left out."
+)
+_FIRST = (
+    "This is a task of the first tau-bench, and a model plays its user. Write it in the case editor,"
+    " under User. Left out."
 )
 _NOTHING_LEFT = (
-    "No task of this file can be run. A model plays the user of a task without a `ticket`, and users "
-    "are not simulated here."
+    "No task of this file can be run: a model plays their users, and no check by code says when their"
+    " goals are reached."
 )
-_PLAYED_ON = "Users are not simulated here: the agent gets {} and answers once. Left out."
+_PLAYED_ON = "The agent gets {} and answers once, so no one plays the user. Left out."
 _TICKET, _MESSAGES = "the ticket", "the messages of `message_history`"
 _UNSENT = (
     "The ticket is sent instead of these messages, which do not end with the user's. Left out."
@@ -58,8 +68,15 @@ def _read(root: Spot) -> Iterator[Draft]:
     cases = [Placed(case, spot) for spot in _tasks(root) if (case := _case(spot))]
     if not cases and root.reading.is_valid:
         root.say(_NOTHING_LEFT, value="")
+    played = [case for case in cases if "simulated_user" in case.part]
+    written = [case for case in cases if case not in played]
     name = root.reading.around.file_name(root.document)
-    yield from suite_drafts(DIALECT.name, root, name, cases)
+    if written or not played:
+        yield suite_draft(DIALECT.name, root, name, written)
+    if played:
+        also = f"{name}, simulated" if written else name
+        yield suite_draft(DIALECT.name, root, also, played)
+    yield root.reading.remarks(DIALECT.name)
 
 
 def _tasks(root: Spot) -> Iterator[Spot]:
@@ -74,25 +91,58 @@ def _tasks(root: Spot) -> Iterator[Spot]:
 def _case(spot: Spot) -> Json | None:
     """Read a task; None if nothing can be said to the agent."""
     if is_of_instructions(spot.value):
-        spot.at("instruction").say(_SIMULATED, level="loss", checks=1, value="")
+        spot.at("instruction").say(_FIRST, level="loss", checks=1, value="")
         return None
     task = spot.part(TauTask)
     if task is None:
         return {"name": "unread", "turns": [{"user": "unread"}]}
     said = _talk_of(spot, task)
-    if said is None:
-        spot.at("user_scenario").say(_SIMULATED, level="loss", checks=1, value="")
-        return None
     criteria, about = task.evaluation_criteria, task.description
     checks = list(checks_of(spot.at("evaluation_criteria"), criteria)) if criteria else []
     texts = (about.purpose, about.relevant_policies, about.notes)
-    history, user = said
-    return {
+    named = {
         "name": str(task.id)[:_NAME_CHARS],
         "description": "\n\n".join(filter(None, map(str.strip, texts))),
+    }
+    if said is None:
+        played = _simulation(spot.at("user_scenario"), checks)
+        return played and named | played
+    history, user = said
+    return named | {
         "history": history,
         "turns": [{"user": escape_braces(user), **({"assertions": checks} if checks else {})}],
     }
+
+
+def _simulation(spot: Spot, checks: Sequence[Placed]) -> Json | None:
+    """Read a user whom a model plays; None if no check by code would end the conversation."""
+    goal = _text_of(spot.value)
+    if not goal or all(check.part["type"] == "llm_judge" for check in checks):
+        spot.say(_ENDLESS, level="loss", checks=1, value="")
+        return None
+    spot.say(_PLAYED, level="guess", value="")
+    whole = {"scope": "conversation"}
+    final = [
+        Placed(check.part | ({} if check.part["type"] == "tool_called" else whole), check.spot)
+        for check in checks
+    ]
+    return {
+        "turns": [{"user": _OPENING, "assertions": []}],
+        "simulated_user": {"goal": escape_braces(goal), "max_turns": _MAX_TURNS},
+        "final_assertions": final,
+    }
+
+
+def _text_of(scenario: object) -> str:
+    """Return all that a scenario says about its user, a line each."""
+    if isinstance(scenario, dict):
+        parts = ((key, _text_of(value)) for key, value in scenario.items())
+        return "\n".join(
+            text if key == "instructions" else f"{key.replace('_', ' ')}: {text}"
+            for key, text in parts
+            if text
+        )
+    return scenario.strip() if isinstance(scenario, str) else ""
 
 
 def _talk_of(spot: Spot, task: TauTask) -> tuple[list[Json], str] | None:

@@ -58,7 +58,7 @@ class WazaInputs(Foreign):
     overlooks = True
     lost = {
         **dict.fromkeys(("repos", "workdir", "environment", "context"), _WORKSPACE),
-        "responder": "No user is simulated here. Write what the user says as follow_up_prompts.",
+        "responder": "Write what the user says as follow_up_prompts, or let a model play the user in the case editor.",
     }
 
     prompt: Text | None = None

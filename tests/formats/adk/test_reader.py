@@ -243,7 +243,7 @@ def test_a_set_whose_users_are_all_simulated_is_refused_and_an_agent_is_asked_fo
 
     errors = [problem for problem in caught.value.problems if problem.level == "error"]
     assert any(isinstance(problem, NoAgent) for problem in errors)
-    assert any("users are not simulated" in problem.message for problem in errors)
+    assert any("plays the user" in problem.message for problem in errors)
 
 
 def test_arguments_that_look_like_matchers_are_named() -> None:

@@ -76,6 +76,8 @@ PLAYED: Any = {
         "nl_assertions": None,
     },
 }
+# No check by code says when the goal of its user is reached.
+ENDLESS: Any = {**PLAYED, "evaluation_criteria": {"nl_assertions": ["It is kind."]}}
 MESSAGES: Any = [
     {"role": "user", "content": "Hello {{you}}"},
     {"role": "assistant", "content": None, "tool_calls": [{"name": "f", "arguments": {}}]},

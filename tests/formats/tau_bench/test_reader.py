@@ -9,7 +9,7 @@ from evals_app.formats.checking.references import ExistingObjects
 from evals_app.formats.detect import foreign_dialect
 from evals_app.formats.importing import Imported, SourceFile, read_files
 from evals_app.formats.reading.problems import FormatError, NoAgent
-from tests.formats.tau_bench.tasks import ASKED, MESSAGES, OLD, PLAYED, TICKET
+from tests.formats.tau_bench.tasks import ASKED, ENDLESS, MESSAGES, OLD, PLAYED, TICKET
 
 KNOWN = ExistingObjects(agents={"desk": "http"})
 PATH = "domains/hotel/tasks.json"
@@ -137,8 +137,28 @@ def test_only_what_the_reward_basis_names_is_checked_or_a_lost_check(
     assert len(undecided) + len(kinds) + ("ENV_ASSERTION" in str(basis)) == 4
 
 
+def test_a_model_plays_the_user_of_a_task_without_messages_in_a_suite_of_its_own() -> None:
+    imported = read([TICKET, PLAYED])
+
+    written, played = (located.spec for located in imported.suites)
+    assert (written.suite, played.suite) == ("hotel tasks", "hotel tasks, simulated")
+    (case,) = played.cases
+    assert case.simulated_user is not None
+    assert case.simulated_user.goal == ("persona: Calm\nYou are Ada. You want a late checkout.")
+    assert [turn.user for turn in case.turns] == ["Hello"]
+    assert [(check.type, check.scope) for check in case.final_assertions] == [
+        ("numeric", "conversation")
+    ]
+    (guess,) = [note for note in imported.guesses if note.keys.endswith("user_scenario")]
+    assert "Hello" in guess.message
+
+
+def test_a_file_whose_users_are_all_played_is_one_suite() -> None:
+    assert suite([PLAYED])["suite"] == "hotel tasks"
+
+
 def test_messages_that_end_with_the_users_are_sent_and_others_need_a_user() -> None:
-    imported = read([ASKED, PLAYED])
+    imported = read([ASKED, ENDLESS])
 
     (case,) = imported.suites[0].spec.model_dump(mode="json", exclude_defaults=True)["cases"]
     assert (case["name"], case["turns"][0]["user"]) == ("1", "May I stay until two?")
@@ -151,6 +171,8 @@ def test_messages_that_end_with_the_users_are_sent_and_others_need_a_user() -> N
         "[0].initial_state.message_history": 0,
         "[0].evaluation_criteria": 1,
         "[0].evaluation_criteria.actions[0]": 0,
+        "[1].evaluation_criteria": 1,
+        "[1].evaluation_criteria.nl_assertions[0]": 0,
         "[1].user_scenario": 1,
     }
 
@@ -172,8 +194,8 @@ def test_a_ticket_is_sent_instead_of_messages_that_end_with_the_agents(length: i
     assert losses(imported)["[0].initial_state.message_history"] == 0
 
 
-@pytest.mark.parametrize("rows", [[PLAYED], [OLD, PLAYED], {"tasks": [OLD]}, PLAYED])
-def test_tasks_whose_users_are_all_simulated_are_refused(rows: Any) -> None:
+@pytest.mark.parametrize("rows", [[ENDLESS], [OLD, ENDLESS], {"tasks": [OLD]}, ENDLESS])
+def test_tasks_whose_conversations_nothing_would_end_are_refused(rows: Any) -> None:
     (problem,) = errors(rows)
 
     assert "No task of this file can be run" in problem.message
