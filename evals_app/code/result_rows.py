@@ -126,6 +126,11 @@ class RunRows:
             "regrading": {},
         }
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether a model played the user in all conversations."""
+        return any(case.simulated_user for case, _ in self.gateway.frozen.cases)
+
     def _what_was_asked(self) -> Json:
         """Return suite, agent, models, and how much of the suite this is."""
         frozen = self.gateway.frozen
@@ -140,6 +145,7 @@ class RunRows:
             "replaced_model": frozen.replaced_model,
             "judge": judges_text(frozen.models.judges),
             "is_scripted": plan.agent.driver == "scripted",
+            "is_simulated": self.is_simulated,
             "is_whole": is_own_agent
             and not frozen.replaced_model
             and len(frozen.cases) == frozen.in_suite,

@@ -190,6 +190,11 @@ class RunResults:
         return self.verdict == "passed"
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether a model played the user in all conversations."""
+        return self.rows.is_simulated
+
+    @property
     def score(self) -> float | None:
         return self.summary.score
 
@@ -262,7 +267,8 @@ class RunResults:
 
     def in_words(self) -> str:
         """Return the verdict, and a line for each case and gate that is in its way."""
-        lines = [f"{self.suite.name}: {self.verdict}"]
+        simulated = " (simulated)" if self.is_simulated else ""
+        lines = [f"{self.suite.name}{simulated}: {self.verdict}"]
         for case in self.cases.values():
             if not case.passed and case.verdict is not Verdict.MEASURED:
                 state = case.verdict.value if case.verdict else "not run"

@@ -22,6 +22,7 @@ from evals_app.models import Execution, Run
 from evals_app.reports.answers.model_comparison import COLUMN_COLUMNS, TableRun, arrange
 from evals_app.reports.answers.run_json import judge_noise_json, verdict_of_all
 from evals_app.reports.renderers.results import WENT_WRONG
+from evals_app.reports.words.coverage import marks_of
 from evals_app.reports.words.figures import counts_of, score_text, token_sum
 from evals_app.reports.words.gates import gate_texts, gate_word
 from evals_app.reports.words.regrading import regraded_in_words, steadiness_rows
@@ -172,10 +173,10 @@ def print_result(
     colour = COLOURS.get(run.verdict, "yellow")
     score = "" if run.score is None else f", score {score_text(run.score, scale=run.score_scale)}"
     cost = f", {cost_of(run)}" if cost_of(run) else ""
-    scripted = " (scripted)" if run.is_scripted else ""
+    marks = marks_of(run)
     write(
         f"[bold {colour}]{run.get_verdict_display() or run.get_status_display()}[/] "
-        f"{_plain(name or run.suite_name)}{scripted}: {counts_of(run)}{score}{cost}"
+        f"{_plain(name or run.suite_name)}{marks}: {counts_of(run)}{score}{cost}"
     )
     if run.summary:
         bounds = run.summary.get("pass_rate_interval")

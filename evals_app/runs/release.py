@@ -127,7 +127,11 @@ def releases_of(candidates: Sequence["Candidate"]) -> dict[int, SuiteRelease]:
             suite,
             run,
             released,
-            replace(checks.get(suite.pk, running), is_scripted=run.is_scripted),
+            replace(
+                checks.get(suite.pk, running),
+                is_scripted=run.is_scripted,
+                is_simulated=run.is_simulated,
+            ),
             since[run.pk].decision,
             accepted.get(suite.pk, ()),
         )

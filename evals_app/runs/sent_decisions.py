@@ -23,6 +23,7 @@ from evals_app.reports.renderers.sent_decision import (
     SentRun,
     SentSide,
 )
+from evals_app.reports.words.coverage import marks_of
 from evals_app.runs.reading.compared_runs import CannotCompareError, Comparison, compare_runs
 from evals_app.runs.reading.outcomes import differing_trials
 from evals_app.runs.reading.run_readers import settlement_details, whole_executions
@@ -116,7 +117,7 @@ def _against_an_earlier_version(release: SuiteRelease) -> SuiteRelease:
 def _sent_run(run: Run, link: Link, *, role: str = "") -> SentRun:
     return SentRun(
         number=run.pk,
-        agent=f"{run.agent_name}{' (scripted)' if run.is_scripted else ''}",
+        agent=f"{run.agent_name}{marks_of(run)}",
         model=run.model,
         judge=run.judge,
         finished_at=run.finished_at.isoformat() if run.finished_at else None,

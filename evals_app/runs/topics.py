@@ -183,8 +183,10 @@ class _SuiteTopics:
 
     def answer(self, topic: str) -> SuiteAnswer:
         check = self.checks[topic] if self.run else check_open(ReasonKind.NEVER_RUN)
-        scripted = replace(check, is_scripted=bool(self.run and self.run.is_scripted))
-        return SuiteAnswer(self.suite.name, self.suite.score_scale, scripted)
+        if self.run:
+            run = self.run
+            check = replace(check, is_scripted=run.is_scripted, is_simulated=run.is_simulated)
+        return SuiteAnswer(self.suite.name, self.suite.score_scale, check)
 
 
 _NONE: Counter[Verdict | None] = Counter()

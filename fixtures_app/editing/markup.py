@@ -26,9 +26,12 @@ def icon_span(name: str, css: str = "") -> SafeString:
 
 
 @register.simple_tag(name="badge")
-def badge_span(tone: str, word: str, *, icon: str) -> SafeString:
+def badge_span(tone: str, word: str, *, icon: str, hint: str = "") -> SafeString:
     """Return a state as an icon and a word, so that it never depends on colour alone."""
-    return format_html('<span class="badge tone-{}">{}{}</span>', tone, icon_span(icon), word)
+    title = format_html(' title="{}"', hint) if hint else ""
+    return format_html(
+        '<span class="badge tone-{}"{}>{}{}</span>', tone, title, icon_span(icon), word
+    )
 
 
 @register.simple_tag(name="verdict")

@@ -305,3 +305,24 @@ def test_a_faulty_file_beside_a_suite_counts_only_if_the_suite_needs_it(tmp_path
     suite.write_text(ONE_CASE.format(agent="shop"))
     with pytest.raises(SuiteError, match="EVALS_PRIVATE_HOSTS"):
         run(suite)
+
+
+def test_results_of_simulated_users_say_so(tmp_path: Path) -> None:
+    case = {
+        "name": "Refund",
+        "turns": [{"user": "Money back, please."}],
+        "simulated_user": {"goal": "A refund.", "model": "scripted/user"},
+        "final_assertions": [{"type": "contains", "value": "Bye", "scope": "conversation"}],
+    }
+    user = {"agent": "User", "slug": "user", "driver": "scripted", "rules": [{"reply": "Please."}]}
+    shop = user | {"agent": "Shop", "slug": "shop"}
+    suite = {"suite": "Refunds", "slug": "refunds", "agent": "shop", "cases": [case]}
+    for name, content in (("user.agent", user), ("shop.agent", shop), ("refunds.suite", suite)):
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(content))
+
+    results = run(tmp_path / "refunds.suite.yaml", agent=greet)
+
+    assert results.is_simulated
+    assert results.in_words().startswith("Refunds (simulated): inconclusive")
+    assert results.to_json()["run"]["is_simulated"] is True
+    assert not run(GREETINGS, agent=greet).is_simulated

@@ -30,6 +30,7 @@ def a_run(**changes: Any) -> dict[str, Any]:
         "model": None,
         "judge": None,
         "is_scripted": False,
+        "is_simulated": False,
         "status": "finished",
         "verdict": "failed",
         "stop_reason": None,

@@ -23,7 +23,7 @@ from evals_app.admin.conversation.transcripts import (
 from evals_app.admin.kit.presentation import (
     SIGNS,
     badge,
-    execution_scripted_badge,
+    execution_badges,
     execution_state,
     headline,
 )
@@ -95,8 +95,8 @@ class Side:
         return badge(execution_state(self.execution, run=self.run))
 
     @property
-    def scripted_badge(self) -> SafeString | str:
-        return execution_scripted_badge(self.execution) if self.execution else ""
+    def labels(self) -> SafeString | str:
+        return execution_badges(self.execution) if self.execution else ""
 
     @property
     def headline(self) -> str:

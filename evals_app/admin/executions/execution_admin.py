@@ -16,7 +16,7 @@ from evals_app.admin.kit.paging import InfinitePaginator
 from evals_app.admin.kit.permissions import ReadOnly, requires
 from evals_app.admin.kit.presentation import (
     SIGNS,
-    execution_scripted_badge,
+    execution_badges,
     execution_state,
     headline,
     people_badge,
@@ -111,7 +111,7 @@ class ExecutionAdmin(WithViews, ReadOnly):
     @display(description="Conversation")
     def conversation(self, execution: Execution) -> SafeString:
         sign = SIGNS[execution_state(execution, run=execution.run)]
-        labels = [execution_scripted_badge(execution)]
+        labels = [execution_badges(execution)]
         if (people := getattr(execution, "reviewed", None)) is not None:
             labels.append(people_badge(people.verdict))
         return format_html(

@@ -31,6 +31,7 @@ from evals_app.admin.conversation.transcripts import (
     turn_lines,
     world_lines,
 )
+from evals_app.admin.conversation.user_side import user_context
 from evals_app.admin.executions.case_making import CHANGE_CASE
 from evals_app.admin.executions.forgetting import may_forget
 from evals_app.admin.history.case_history import case_id_of, history_url, strip_of
@@ -38,7 +39,7 @@ from evals_app.admin.kit.pages import fragment_of, viewers_of
 from evals_app.admin.kit.presentation import (
     SIGNS,
     SUMMARY_LABELS,
-    execution_scripted_badge,
+    execution_badges,
     execution_state,
     headline,
     verdict_state,
@@ -120,7 +121,7 @@ def _live_context(request: HttpRequest, execution: Execution) -> dict[str, objec
         "run": run,
         "state": state,
         "sign": SIGNS[state],
-        "scripted_badge": execution_scripted_badge(execution),
+        "labels": execution_badges(execution),
         "headline": headline(execution),
         "cause": CAUSE_WORDS.get(execution.cause, ""),
         "is_open": state in {"queued", "running"},
@@ -176,6 +177,7 @@ def _review(request: HttpRequest, execution: Execution) -> dict[str, object]:
         "summary": _summary(execution, grades),
         "failure_reason": execution.summary.get("response_criteria_failure_reason"),
         **_numbers(execution, trial, scale=scale),
+        **user_context(trial, execution.run),
         **spans_context(trial),
         "world": world_lines(trial.world_changes if trial else {}),
         "journal": json_text(list(trial.world_journal)) if trial and trial.world_journal else "",

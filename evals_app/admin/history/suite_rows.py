@@ -39,7 +39,11 @@ class ListedSuite:
         run = self.line.standing.verdict_run
         if run is None:
             return []
-        known = {"Scripted": run.is_scripted, capfirst(WITH_PEOPLE): run.reviewed}
+        known = {
+            "Scripted": run.is_scripted,
+            "Simulated": run.is_simulated,
+            capfirst(WITH_PEOPLE): run.reviewed,
+        }
         return [label for label, applies in known.items() if applies]
 
 

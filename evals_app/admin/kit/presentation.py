@@ -1,5 +1,6 @@
 """How results are shown: a word and an icon for each state, numbers with their units."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -17,6 +18,7 @@ from evals_app.reports.answers.comparison import CHANGES, VERDICTS
 from evals_app.reports.answers.decided import WITH_PEOPLE
 from evals_app.reports.answers.retests import TESTING, WORDS
 from evals_app.reports.words.causes import CAUSE_WORDS
+from evals_app.reports.words.coverage import SIMULATED
 from evals_app.reports.words.figures import UNKNOWN, count, duration
 from evals_app.reports.words.judges import has_script
 from evals_app.reports.words.similarity import STAND_IN
@@ -58,6 +60,7 @@ SIGNS = {
     "was_flaky": Sign("shuffle", WORDS[Finding.WAS_FLAKY], "warn"),
     "testing": Sign("play_circle", TESTING, "busy"),
     "scripted": Sign("theater_comedy", "Scripted", "note"),
+    "simulated": Sign("smart_toy", "Simulated", "note"),
     "stand_in": Sign("straighten", STAND_IN, "warn"),
     # What happened to a case from one run to another, and to all cases together.
     "worse": Sign("trending_down", CHANGES[ChangeKind.WORSE].label, "bad"),
@@ -144,11 +147,19 @@ def scripted_badge(run: Run) -> SafeString | str:
     return badge("scripted", word="Scripted judge") if has_scripted_judge(run) else ""
 
 
-def execution_scripted_badge(execution: Execution) -> SafeString | str:
-    """Return the label of a scripted execution; before it ends, judged by the settings of its run."""
-    if execution.is_scripted or not execution.verdict:
-        return scripted_badge(execution.run)
-    return ""
+def simulated_badge(run: Run) -> SafeString | str:
+    """Return the label of a run in which a model played the user, else nothing."""
+    if not run.is_simulated:
+        return ""
+    sign = SIGNS["simulated"]
+    return badge_span(sign.tone, sign.word, icon=sign.icon, hint=SIMULATED)
+
+
+def execution_badges(execution: Execution) -> SafeString:
+    """Return the labels of an execution; before it ends, a script is judged by the settings of its run."""
+    is_scripted = execution.is_scripted or not execution.verdict
+    scripted = scripted_badge(execution.run) if is_scripted else ""
+    return _side_by_side([scripted, simulated_badge(execution.run)])
 
 
 def has_scripted_judge(run: Run) -> bool:
@@ -163,12 +174,21 @@ def run_badges(run: Run) -> SafeString:
 
 
 def run_labels(run: Run) -> SafeString:
-    """Return what to know about the verdict of a run: a script, people's decisions, a stand-in."""
-    signs = [scripted_badge(run)]
+    """Return what to know about the verdict of a run: a script, a simulated user, people's decisions."""
+    signs = made_badges(run)
     if run.reviewed and run.reviewed["verdict"] != run.verdict:
         signs.append(people_badge(run.reviewed["verdict"]))
     if run.is_similarity_stand_in:
         signs.append(badge("stand_in"))
+    return _side_by_side(signs)
+
+
+def made_badges(run: Run) -> list[SafeString | str]:
+    """Return the labels of a run that something else took part in than a real agent and written words."""
+    return [scripted_badge(run), simulated_badge(run)]
+
+
+def _side_by_side(signs: Iterable[SafeString | str]) -> SafeString:
     return format_html_join(" ", "{}", ((sign,) for sign in signs if sign))
 
 

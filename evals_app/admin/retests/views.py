@@ -13,7 +13,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from evals_app.admin.kit.pages import ask, form_data, fragment_of, person, sent_decision_url
-from evals_app.admin.kit.presentation import badge, run_badges, scripted_badge
+from evals_app.admin.kit.presentation import badge, made_badges, run_badges
 from evals_app.admin.retests.retest_dialog import RetestForm
 from evals_app.admin.starting.run_dialog import leave_dialog, may_run
 from evals_app.engine.llm.pricing import usd_text
@@ -76,7 +76,7 @@ def _decision_url(settlement: Settlement) -> str:
 
 def settlement_badges(settlement: Settlement) -> SafeString:
     """Return the badges of a retest, side by side."""
-    signs = [badge(settlement.status), scripted_badge(settlement.head)]
+    signs = [badge(settlement.status), *made_badges(settlement.head)]
     return format_html_join(" ", "{}", ((sign,) for sign in signs if sign))
 
 

@@ -20,7 +20,7 @@ from evals_app.admin.runs.run_belonging import (
     BelongingFilter,
     with_followers,
 )
-from evals_app.admin.runs.run_head import scope_line, scripted_line, tested_line
+from evals_app.admin.runs.run_head import scope_line, scripted_line, simulated_line, tested_line
 from evals_app.admin.runs.run_list import (
     RunList,
     belonging_cell,
@@ -97,6 +97,7 @@ class RunAdmin(WithViews, ReadOnly):
             "tested": tested_line(run),
             "scope": scope_line(run),
             "scripted": scripted_line(run),
+            "simulated": simulated_line(run),
             "show_history": False,
         }
         return super().render_change_form(request, context, *args, **kwargs)

@@ -5,6 +5,7 @@ from django.utils.text import capfirst
 from evals_app.admin.kit.presentation import has_scripted_judge, plural
 from evals_app.admin.regrading.regrade_results import regraded_line
 from evals_app.models import Run
+from evals_app.reports.words.coverage import NOT_MIXED, SIMULATED
 
 
 def tested_line(run: Run) -> str:
@@ -22,6 +23,11 @@ def scripted_line(run: Run) -> str:
     if has_scripted_judge(run):
         return "A judge is scripted, so its grades do not reflect the agent."
     return ""
+
+
+def simulated_line(run: Run) -> str:
+    """Return what a simulated user means for the result; nothing if the user's words are written."""
+    return f"{SIMULATED} {NOT_MIXED}" if run.is_simulated else ""
 
 
 def scope_line(run: Run) -> str:

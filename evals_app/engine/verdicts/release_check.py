@@ -135,6 +135,7 @@ class ReleaseCheck:
     notes: tuple[ReleaseReason, ...] = ()
     better: int = 0  # cases
     is_scripted: bool = False  # the agent, or the judge, is a script
+    is_simulated: bool = False  # a model played the user
     changes: Mapping[str, StrEnum] = field(default_factory=dict, compare=False, repr=False)
 
     @property

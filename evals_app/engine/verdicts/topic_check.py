@@ -99,6 +99,11 @@ class TopicCheck:
         return any(of.check.is_scripted for of in self.answers)
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether a model played the user in all that it is about."""
+        return all(of.check.is_simulated for of in self.answers)
+
+    @property
     def reasons(self) -> list[SuiteReason]:
         """The reasons for the answer, the gravest first: those of suites that answer the same."""
         grave = [of for of in self.answers if of.check.answer == self.answer]

@@ -62,6 +62,7 @@ class RunInFile(NumbersInFile):
     judge: str | None
     is_whole: bool
     is_scripted: bool
+    is_simulated: bool = False  # older files lack it
     status: str
     verdict: RunVerdict | None
     finished_at: datetime | None

@@ -20,6 +20,7 @@ from evals_app.management.numbers import RUN_NUMBER, usd
 from evals_app.models import Run, Settlement
 from evals_app.reports.answers.retests import TESTING, WORDS, warnings
 from evals_app.reports.answers.run_json import SCHEMA_VERSION, json_pieces
+from evals_app.reports.words.coverage import marks_text
 from evals_app.runs.ending.cancel import cancel_settlement
 from evals_app.runs.process.cluster import TICK_S, Interrupted
 from evals_app.runs.reading.run_readers import settlement_details
@@ -134,8 +135,8 @@ class Command(RunsCommand):
         if options["ci"]:
             document = {"schema_version": SCHEMA_VERSION, "settlement": details}
             self.stdout.write("".join(json_pieces(document)))
-        scripted = " (scripted)" if details["is_scripted"] else ""
-        say(f"{details['summary']}{scripted}")
+        marks = marks_text(details)
+        say(f"{details['summary']}{marks}")
         if details["why_stopped"]:
             say(details["why_stopped"])
         words = {finding.value: text for finding, text in WORDS.items()}

@@ -23,7 +23,15 @@ _TOTALS = (
 )
 # The columns of a run that the matrix needs.
 MATRIX_COLUMNS = (
-    *("suite_name", "agent_name", "judge", "is_scripted", *COVERAGE_COLUMNS, *SIMILARITY_COLUMNS),
+    *(
+        "suite_name",
+        "agent_name",
+        "judge",
+        "is_scripted",
+        "is_simulated",
+        *COVERAGE_COLUMNS,
+        *SIMILARITY_COLUMNS,
+    ),
     *("skipped", "score", "score_scale", *_TOTALS, RUN_SUMMARY),
 )
 # Those of its rows that most readers look for.
@@ -140,9 +148,10 @@ def _rows(columns: Sequence[Mapping[str, str]]) -> list[MatrixRow]:
 
 
 def _identity(run: Row) -> dict[str, str]:
+    simulated = " (simulated)" if run["is_simulated"] else ""
     scripted = " (scripted)" if run["is_scripted"] else ""
     return {
-        "Suite": run["suite_name"],
+        "Suite": f"{run['suite_name']}{simulated}",
         "Agent": f"{run['agent_name']}{scripted}",
         "Model": run["model"],
         "Judge": run["judge"],  # a script names itself

@@ -48,6 +48,7 @@ class CaseInHistory(Answer):
     model: str | None
     judge: str | None
     is_scripted: bool
+    is_simulated: bool = Field(description="Whether a model played the user.")
     is_whole: bool
     is_tryout: bool
     covers: str | None = Field(description="In words, what the run covers; null: the whole suite.")

@@ -3,6 +3,7 @@
 from evals_app.reports.answers.decided import people_note
 from evals_app.reports.answers.losses import losses_note
 from evals_app.reports.answers.run_answers import Row
+from evals_app.reports.words.coverage import NOT_MIXED
 from evals_app.reports.words.judges import has_script
 from evals_app.reports.words.regrading import regraded_in_words
 
@@ -24,6 +25,8 @@ def run_notes(run: Row) -> list[str]:
         )
     elif has_script(run["judge"] or ""):
         notes.append("A judge follows a script: its verdicts mean nothing about the agent.")
+    if run["is_simulated"]:
+        notes.append(f"Simulated: a model played the user. {NOT_MIXED}")
     notes += run["notes"] or ()
     if run["losses"] and (note := losses_note(run["losses"])):
         notes.append(note)

@@ -15,6 +15,7 @@ from evals_app.engine.verdicts.release_check import (
 )
 from evals_app.reports.answers.agreement import standing_in_words
 from evals_app.reports.answers.run_answers import Answer, Json
+from evals_app.reports.words.coverage import marks_of
 from evals_app.reports.words.figures import count_text
 from evals_app.reports.words.gates import gate_texts
 
@@ -105,8 +106,8 @@ _WORDS: Mapping[ReasonKind, ReasonWords] = {
 
 
 def answer_word(check: ReleaseCheck) -> str:
-    """Return the answer in a word, and whether it is about a scripted agent."""
-    return f"{ANSWERS[check.answer]}{' (scripted)' if check.is_scripted else ''}"
+    """Return the answer in a word, and whether it is about a script or simulated users."""
+    return f"{ANSWERS[check.answer]}{marks_of(check)}"
 
 
 def answer_text(check: ReleaseCheck, *, scale: str) -> str:
@@ -265,6 +266,7 @@ class ReleaseJson(Answer):
     )
     answer: ReleaseAnswer
     is_scripted: bool = Field(description="Whether the run's agent or judge is a script.")
+    is_simulated: bool = Field(description="Whether a model played the user.")
     sentence: str = Field(description="The answer in one line.")
     exit_code: int = Field(description="Of the command `decide`: 0 yes, 1 no or worse, 3 not yet.")
     reasons: list[ReleaseReasonJson]

@@ -26,6 +26,7 @@ SETTLEMENT_COLUMNS = (
         "head_id",
         "head__suite_slug",
         "head__is_scripted",
+        "head__is_simulated",
         "status",
         "why_stopped",
         "look",
@@ -69,6 +70,7 @@ class SettlementRow(Answer):
     look: int = Field(description="The look that is running, or was the last: 1 to 3.")
     with_better: bool
     is_scripted: bool = Field(description="Whether the agent of the head is a script, not a model.")
+    is_simulated: bool = Field(description="Whether a model plays the user in the head.")
     stand_in: str | None = Field(
         description="Why stored trials are used for the base; null: it runs again."
     )
@@ -169,6 +171,7 @@ def _of_row(row: Row) -> Json:
         "base": row["base_id"],
         "head": row["head_id"],
         "is_scripted": row["head__is_scripted"],
+        "is_simulated": row["head__is_simulated"],
         "why_stopped": row["why_stopped"] or None,
         "stand_in": row["stand_in"] or None,
         "counts": SettlementCounts.of(row),

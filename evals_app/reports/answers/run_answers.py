@@ -178,6 +178,10 @@ class RunRow(Answer):
         description="All judges: the judge of the run first, then those of single checks."
     )
     is_scripted: bool = Field(description="Whether the agent is a script, not a model.")
+    is_simulated: bool = Field(
+        description="Whether a model played the user in all of its conversations. Such runs are in no"
+        " rate together with others."
+    )
     is_tryout: bool = Field(description="Whether it was started as a try.")
     is_whole: bool = Field(
         description="Whether it covers all cases with the suite's own agent and model, and is"
@@ -545,6 +549,17 @@ class ToolCallJson(Answer):
     duration_ms: float | None = Field(description="null: the agent does not report it.")
 
 
+class UserSideJson(Answer):
+    """The model that played the user, or read whether recorded words still fit."""
+
+    model: str
+    stopped: str | None = Field(
+        description="Why it ended the conversation early; null: it did not."
+    )
+    calls: int
+    cost_usd: float | None = Field(description="In the conversation's judge cost; null: unknown.")
+
+
 class ShownFileJson(Answer):
     """A file that the user attached to a message."""
 
@@ -580,6 +595,9 @@ class ExecutionDetails(ExecutionRow):
         description="null: unknown, also where the agent does not report its calls."
     )
     turns: list[TurnJson] | None
+    user_side: UserSideJson | None = Field(
+        description="null: no model had a part in what the user said."
+    )
     world_changes: JsonObject | None
     trace_id: str | None = Field(
         description="Sent to an external agent: the trace in its `traceparent`."

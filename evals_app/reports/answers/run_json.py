@@ -36,6 +36,7 @@ from evals_app.reports.answers.run_answers import (
     Tokens,
     ToolCallJson,
     TurnJson,
+    UserSideJson,
     in_json,
 )
 from evals_app.reports.words.coverage import COVERAGE_COLUMNS, coverage
@@ -54,7 +55,15 @@ TOKEN_COLUMNS = (
 )
 # The columns that `run_json` needs.
 RUN_COLUMNS = (
-    *("id", "suite_slug", "judge", "is_scripted", *COVERAGE_COLUMNS, *SIMILARITY_COLUMNS),
+    *(
+        "id",
+        "suite_slug",
+        "judge",
+        "is_scripted",
+        "is_simulated",
+        *COVERAGE_COLUMNS,
+        *SIMILARITY_COLUMNS,
+    ),
     *("status", "verdict", "stop_reason", "score", "concurrency"),
     *("total", "passed", "failed", "errored", "measured", "skipped", "cancelled", "not_run"),
     *(*TOKEN_COLUMNS, "agent_cost_usd", "judge_cost_usd"),
@@ -93,7 +102,15 @@ REVIEW_COLUMNS = (
     *("judged_passed", "judged_score", "was_blind", "is_label", "carried_from_id"),
     *("by_name", "created_at", "withdrawn_at", "withdrawn_by__username"),
 )
-_OF_TRIAL = ("messages", "tool_calls", "turns", "world_changes", "trace_id", "warnings")
+_OF_TRIAL = (
+    "messages",
+    "tool_calls",
+    "turns",
+    "user_side",
+    "world_changes",
+    "trace_id",
+    "warnings",
+)
 # The columns that `execution_json` needs too, to show limits with measured values.
 MEASURED_COLUMNS = ("tool_calls",)
 
@@ -388,10 +405,25 @@ def _conversation(trial: Row) -> Json:
         "messages": messages,
         "tool_calls": tool_calls if tool_calls or reports_calls else None,
         "turns": turns,
+        "user_side": _user_side(trial),
         "world_changes": trial.get("world_changes", {}),
         "trace_id": trial.get("trace_id"),
         "warnings": list(trial.get("warnings", ())),
     }
+
+
+def _user_side(trial: Row) -> Json | None:
+    """Return which model had a part in the user's side; older transcripts have none."""
+    if not trial.get("user_model"):
+        return None
+    calls = trial.get("user_calls", ())
+    cost = _sum(None if (usd := call["cost_usd"]) is None else Decimal(usd) for call in calls)
+    return UserSideJson.of(
+        model=trial["user_model"],
+        stopped=trial.get("user_stopped") or None,
+        calls=len(calls),
+        cost_usd=in_json(cost) if calls else 0.0,
+    )
 
 
 def _message(message: Row, *, turn: int | None) -> Json:

@@ -80,6 +80,7 @@ def _properties(run: Json) -> list[tuple[str, str]]:
         ("verdict", run["verdict"] or run["status"]),
         *([("decision", run["decision"])] if run.get("decision") else []),
         ("is_scripted", str(run["is_scripted"]).lower()),
+        ("is_simulated", str(run["is_simulated"]).lower()),
         ("covers", run["covers"] or "the whole suite"),
         *([("checks_lost", str(run["losses"]["checks_lost"]))] if run["losses"] else []),
         *([("grades_of", str(run["grades_of"]))] if run["grades_of"] else []),

@@ -98,6 +98,8 @@ class _Writer:
             "evalwell.run.id": self._source.run_id,
             "evalwell.execution.id": self._outcome.job.id,
             "evalwell.trial": self._trial.number,
+            "evalwell.user.model": self._trial.user_model,
+            "evalwell.user.is_simulated": self._outcome.job.case.simulated_user is not None or None,
             "evalwell.verdict": verdict.value if verdict else None,
             "evalwell.score": decision.score if decision else None,
             "evalwell.cause": decision.cause.value if decision and decision.cause else None,
@@ -259,6 +261,8 @@ def _attributes(values: Mapping[str, object]) -> list[JsonObject]:
 
 
 def _value(value: object) -> JsonObject:
+    if isinstance(value, bool):
+        return {"boolValue": value}
     if isinstance(value, int):
         return {"intValue": str(value)}
     if isinstance(value, float):

@@ -14,7 +14,7 @@ HEADERS = (
     *("agent_prompt_tokens", "agent_response_tokens"),
     *("judge_prompt_tokens", "judge_response_tokens"),
     *("agent_cost_usd", "judge_cost_usd", "cost_usd"),
-    *("is_scripted", "started_at", "finished_at", "execution", "page"),
+    *("is_scripted", "is_simulated", "started_at", "finished_at", "execution", "page"),
     *("reviewed_verdict", "reviewed_score"),
 )
 
@@ -40,6 +40,7 @@ def _rows(results: Results) -> Iterator[list[Cell]]:
             *(tokens[who][kind] for who in ("agent", "judge") for kind in ("prompt", "response")),
             *(costs["agent"], costs["judge"], execution["cost_usd"]),
             "yes" if execution["is_scripted"] else "no",
+            "yes" if run["is_simulated"] else "no",
             *(execution[key] for key in ("started_at", "finished_at", "id", "url")),
             *((execution["reviewed"] or {}).get(key) for key in ("verdict", "score")),
         ]

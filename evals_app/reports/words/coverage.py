@@ -9,6 +9,20 @@ COVERAGE_COLUMNS = (
     *("agent_name", "agent_slug", "suite_agent_slug", "model", "replaced_model"),
 )
 
+SIMULATED = "A model played the user."
+NOT_MIXED = "Its rates are kept apart from those of written conversations."
+
+
+def marks_text(run: Mapping[str, Any]) -> str:
+    """Return in brackets whether a run is about a script or simulated users; empty for most."""
+    marks = [mark for mark in ("scripted", "simulated") if run[f"is_{mark}"]]
+    return f" ({', '.join(marks)})" if marks else ""
+
+
+def marks_of(run: Any) -> str:
+    """Return the same of an object."""
+    return marks_text({"is_scripted": run.is_scripted, "is_simulated": run.is_simulated})
+
 
 def tested_thing(run: Mapping[str, Any]) -> tuple[str, str]:
     """Return what a run tested, as what it is called and its name: an agent, or a set of conversations."""

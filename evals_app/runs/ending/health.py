@@ -167,6 +167,7 @@ def usual_s(run: Run) -> float | None:
             suite_slug=run.suite_slug,
             model=run.model,
             is_scripted=run.is_scripted,
+            is_simulated=run.is_simulated,
             status=Run.Status.FINISHED,
             is_tryout=False,
             grades_of=run.grades_of_id,  # grading again is much faster than asking

@@ -315,6 +315,7 @@ def entry_json(entry: HistoryEntry) -> Json:
         model=run.model or None,
         judge=run.judge or None,
         is_scripted=run.is_scripted,
+        is_simulated=run.is_simulated,
         is_whole=run.is_whole,
         is_tryout=run.is_tryout,
         covers=entry.covers or None,

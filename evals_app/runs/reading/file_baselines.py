@@ -52,6 +52,7 @@ def _write_run(suite: Suite, stored: RunInFile, *, from_file: str, key: str) -> 
         judge=stored.judge or "",
         score_scale=suite.score_scale,
         is_scripted=stored.is_scripted,
+        is_simulated=stored.is_simulated,
         is_tryout=True,
         from_file=from_file[:300],
         idempotency_key=key,

@@ -34,6 +34,7 @@ RUN: dict[str, Any] = {
     "agent_slug": "shop",
     "model": "openai/small",
     "is_scripted": False,
+    "is_simulated": False,
     "is_whole": True,
     "similarity": "",
     "skipped": 0,

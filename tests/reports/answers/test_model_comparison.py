@@ -64,6 +64,7 @@ def a_run(number: int, suite: str, model: str, *cases: CaseOutcome, **changes: A
         "replaced_model": "",
         "judge": "",
         "is_scripted": False,
+        "is_simulated": False,
         "score_scale": "0-1",
         "score": 0.5,
         "status": "finished",

@@ -35,6 +35,7 @@ def make_run(**changes: Any) -> dict[str, Any]:
         "model": "",
         "judge": "",
         "is_scripted": True,
+        "is_simulated": False,
         "is_tryout": False,
         "is_whole": True,
         "case_count": 3,

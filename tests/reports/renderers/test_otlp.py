@@ -13,6 +13,7 @@ from evals_app.engine.record.trial import Cause, Message, ToolCall, Verdict
 from evals_app.engine.record.usage import Usage
 from evals_app.engine.running.run_gateway import ExecutionJob, Outcome, StoredConversation
 from evals_app.engine.running.spans import AgentSpan, Tree, calls_of, usage_of
+from evals_app.engine.suites.user_spec import SimulatedUserSpec
 from evals_app.engine.verdicts.execution_verdict import Decision
 from evals_app.formats.otlp import read_spans
 from evals_app.reports.renderers.otlp import SpanSource, request_of, spans_of
@@ -91,6 +92,19 @@ def test_turns_are_the_spans_that_the_agent_was_sent() -> None:
     assert usage_of([spans[TURN]], tree) == Usage(10, 5, cache_read=4)
     assert spans["b" * 16].error is not None
     assert spans["b" * 16].start_ns == spans[TURN].end_ns
+
+
+def test_a_simulated_user_is_named() -> None:
+    user = SimulatedUserSpec(goal="Get it back.")
+    case = make_case(simulated_user=user, final_assertions=[{"type": "contains", "value": "x"}])
+    plain = an_outcome(user_model="acme/u")
+    simulated = replace(plain, job=replace(plain.job, case=case))
+
+    for outcome, expected in ((simulated, {"boolValue": True}), (plain, None)):
+        root = spans_of(outcome, SOURCE, ended_at=ENDED, with_content=False)[0]
+        said = {part["key"]: part["value"] for part in root["attributes"]}
+        assert said["evalwell.user.model"] == {"stringValue": "acme/u"}
+        assert said.get("evalwell.user.is_simulated") == expected
 
 
 def test_what_the_agent_thought_is_a_part_of_its_own() -> None:

@@ -83,6 +83,7 @@ class TopicJson(Answer):
     suites: list[str] = Field(description="The slugs of the suites with cases of it.")
     answer: ReleaseAnswer
     is_scripted: bool = Field(description="Whether the agent or the judge of a run is a script.")
+    is_simulated: bool = Field(description="Whether a model played the user in all of its cases.")
     sentence: str = Field(description="The answer in one line.")
     exit_code: int = Field(description="Of the command `decide`: 0 yes, 1 no or worse, 3 not yet.")
     reasons: list[TopicReasonJson]

@@ -10,6 +10,7 @@ from evals_app.engine.verdicts.topic_check import SuiteReason, TopicCases, Topic
 from evals_app.reports.answers.agreement import NOT_COMPARED
 from evals_app.reports.answers.release import ANSWERS, ReasonWords, reason_words
 from evals_app.reports.answers.run_answers import Json
+from evals_app.reports.words.coverage import marks_of
 from evals_app.reports.words.figures import UNKNOWN, count_text, whole_interval
 from evals_app.reports.words.shares import rate_text
 
@@ -27,8 +28,8 @@ _SOON_DAYS = 30
 
 
 def topic_word(check: TopicCheck) -> str:
-    """Return the answer in a word, and whether it is about a scripted agent."""
-    return f"{ANSWERS[check.answer]}{' (scripted)' if check.is_scripted else ''}"
+    """Return the answer in a word, and whether it is about a script or simulated users."""
+    return f"{ANSWERS[check.answer]}{marks_of(check)}"
 
 
 def topic_sentence(check: TopicCheck) -> str:
