@@ -90,7 +90,9 @@ class WriteDailyImport(Rhythm):
     """A whole daily import: what is left out gets its default."""
 
     folder: Annotated[str, Field(max_length=1000)] | None = Field(
-        default=None, description="On the server; the operator permits folders."
+        default=None,
+        description="On the server; the operator permits folders. A set that takes what agents send"
+        " needs neither folder nor address.",
     )
     url: Annotated[str, Field(max_length=2000)] | None = Field(
         default=None, description="An address that answers with a file, instead of a folder."

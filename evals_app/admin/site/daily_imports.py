@@ -141,7 +141,10 @@ class DailyImportForm(forms.Form):
             known = f"Permitted: {', '.join(folders)}, and folders in them."
         else:
             known = "Your administrator permits no folder yet (EVALWELL_IMPORT_FOLDERS)."
-        self.fields["folder"].help_text = f"Files stay where they are. {known}"
+        self.fields["folder"].help_text = (
+            f"Files stay where they are. {known} If agents send conversations to this set, you can leave"
+            " folder and address blank."
+        )
         variables = ", ".join(permits().variables) or "none"
         self.fields[
             "headers"

@@ -15,7 +15,8 @@ from evals_app.models.run_records.schedules import Repeating
 class DailyImport(Repeating):
     """Where new conversations of a set come from, and how they are graded.
 
-    They are in files of a `folder` or at an address (`url`), whose last answer `validators` identify.
+    They are in files of a `folder` or at an address (`url`), whose last answer `validators` identify,
+    or neither: what agents send to the set is graded in any case.
     `columns` says by header what the columns of tables are. With `is_graded`, at most `count` of the
     new conversations are graded by `suite`, which may have been deleted since.
     """
@@ -38,8 +39,7 @@ class DailyImport(Repeating):
         default_permissions = ()  # those of sets count
         constraints = [
             models.CheckConstraint(
-                name="daily_import_of_a_folder_or_an_address",
-                condition=Q(folder="") & ~Q(url="") | ~Q(folder="") & Q(url=""),
+                name="daily_import_of_a_folder_or_an_address", condition=Q(folder="") | Q(url="")
             )
         ]
 
@@ -48,8 +48,8 @@ class DailyImport(Repeating):
 
     @property
     def source(self) -> str:
-        """The folder or the address."""
-        return self.folder or self.url
+        """The folder or the address, or else agents."""
+        return self.folder or self.url or "your agents"
 
 
 class DueImport(models.Model):

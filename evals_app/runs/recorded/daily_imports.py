@@ -27,6 +27,7 @@ from evals_app.models import (
     DailyImport,
     DueImport,
     Run,
+    SpanInbox,
     Suite,
 )
 from evals_app.models.people.activity import acts_from, note_act
@@ -91,7 +92,7 @@ def save_daily_import(
         CannotSaveDailyImportError: no file may come from there, or the person may not start runs.
     """
     where = {name: written[name] for name in ("folder", "url", "headers")}
-    wrong = list(source_problems(**where))
+    wrong = list(source_problems(**where, is_sent=_takes_what_is_sent(target)))
     if suite is not None and not by.has_perms(RUNNING):
         wrong.append(("suite", "Grading takes the right to start runs."))
     if wrong:
@@ -114,6 +115,10 @@ def save_daily_import(
         words = "Imports every day" if is_new else "Changed how it imports every day"
         _note(row, f"{words}: {row.in_words}.", by, Activity.Kind.ADDED if is_new else None)
     return row
+
+
+def _takes_what_is_sent(target: ConversationSet) -> bool:
+    return SpanInbox.objects.filter(conversation_set=target, is_open=True).exists()
 
 
 def pause(row: DailyImport, *, is_paused: bool, by: User) -> None:
@@ -152,9 +157,10 @@ def problems_of(row: DailyImport) -> Iterator[str]:
     if problem := _owner_problem(row):
         yield problem
     where = {"folder": row.folder, "url": row.url, "headers": row.headers}
-    for _, problem in source_problems(**where):
+    wrong = source_problems(**where, is_sent=_takes_what_is_sent(row.conversation_set))
+    for _, problem in wrong:
         yield problem
-    if row.folder and not source_problems(**where) and not Path(row.folder).is_dir():
+    if row.folder and not wrong and not Path(row.folder).is_dir():
         yield f"This machine has no folder {row.folder}."
     yield from _problems_of_suite(row)
 
@@ -251,13 +257,26 @@ def _collect(due: DueImport) -> None:
     try:
         if row.folder:
             problems = list(_copy_new_files(due))
-        else:
+        elif row.url:
             _fetch(due)
     except CannotFetchError as error:
         due.settle(State.DUE, State.ENDED, why=str(error))
         return
+    _take_what_was_sent(due)
     why = "" if problems or due.imports.exists() else _NOTHING_NEW
     due.settle(State.DUE, State.IMPORTING, why=why, problems=problems)
+
+
+def _take_what_was_sent(due: DueImport) -> None:
+    """Count what agents sent since the last time as brought by this one."""
+    row = due.daily_import
+    sent = ConversationImport.objects.filter(
+        conversation_set=row.conversation_set_id,
+        inbox__isnull=False,
+        due=None,
+        created_at__gte=row.created_at,
+    )
+    sent.update(due=due)
 
 
 def _copy_new_files(due: DueImport) -> Iterator[str]:

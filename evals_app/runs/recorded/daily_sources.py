@@ -258,14 +258,25 @@ def _name_of(url: str, media_type: str) -> str:
 
 
 def source_problems(
-    *, folder: str, url: str, headers: Mapping[str, object]
+    *, folder: str, url: str, headers: Mapping[str, object], is_sent: bool
 ) -> Sequence[tuple[str, str]]:
-    """Return what is wrong with where files come from, each with the name of the input."""
-    if bool(folder) == bool(url):
+    """Return what is wrong with where files come from, each with the name of the input.
+
+    They may come from nowhere if `is_sent`: agents send conversations to the set.
+    """
+    if folder and url:
         return [("folder", "Write a folder or an address, and only one of them.")]
-    if folder:
+    if not folder and not url and not is_sent:
+        return [
+            (
+                "folder",
+                "Write a folder or an address. Only a set that takes what agents send needs neither.",
+            )
+        ]
+    if not url:
         more = [("headers", "Headers are sent to an address. Leave them out.")] if headers else []
-        return [*((("folder", problem),) if (problem := folder_problem(folder)) else ()), *more]
+        problem = folder_problem(folder) if folder else ""
+        return [*([("folder", problem)] if problem else []), *more]
     if problem := address_problem(url):
         return [("url", problem)]
     try:

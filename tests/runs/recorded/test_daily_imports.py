@@ -18,6 +18,7 @@ from evals_app.models import (
     DailyImport,
     DueImport,
     Run,
+    SpanInbox,
     Suite,
 )
 from evals_app.runs.recorded import daily_imports, daily_sources, waiting_imports
@@ -33,11 +34,12 @@ from evals_app.runs.recorded.daily_imports import (
     work_on_due_imports,
 )
 from evals_app.runs.recorded.daily_sources import FoundFile
+from evals_app.runs.recorded.received_spans import save_inbox
 from evals_app.runs.recorded.sets import remove_set
 from evals_app.runs.recorded.waiting_imports import import_waiting
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.permitting import permitting
-from tests.runs.recorded.conversations import content_of, make_set, rows_of
+from tests.runs.recorded.conversations import content_of, imported, make_set, row_of, rows_of
 from tests.runs.recorded.daily import DAY, NIGHT, every_day, fire, owner, put
 from tests.runs.suites import make_suite
 
@@ -306,6 +308,32 @@ def suite_of(**changes: Any) -> Suite:
     suite = make_suite(**changes)
     Assertion.objects.create(suite=suite, type="contains", options={"value": "Answer"})
     return suite
+
+
+def sent_by_agents(target: ConversationSet) -> ConversationImport:
+    """Import two conversations as if agents had sent them."""
+    count = target.imports.count()
+    brought = imported([row_of(f"{count}-{n}") for n in range(2)], target)
+    brought.inbox = SpanInbox.objects.get(conversation_set=target)
+    brought.save(update_fields=["inbox"])
+    return brought
+
+
+def test_what_agents_send_is_graded_each_day_once_without_any_file() -> None:
+    target, suite = make_set(), suite_of()
+    with pytest.raises(CannotSaveDailyImportError, match="agents send"):
+        every_day(target, suite=suite)
+    save_inbox(target, is_open=True, quiet_minutes=10, by=owner())
+    sent_by_agents(target)  # before the daily import was made
+
+    row = every_day(target, suite=suite)
+    brought = sent_by_agents(target)
+    first, second = fire(), fire(NIGHT + DAY)
+
+    assert list(problems_of(row)) == []
+    assert list(first.imports.all()) == [brought]
+    assert [run.total for run in graded()] == [2]
+    assert (second.imports.count(), "nothing new" in second.why) == (0, True)
 
 
 def test_a_sample_of_what_is_new_is_graded_in_one_group_within_one_limit(folder: Path) -> None:
