@@ -125,7 +125,9 @@ def _copy(
         except CannotError as error:
             form.add_error(None, list(error.problems))
         else:
-            text = f"{plural(row.added, 'conversation')} copied, {row.known:,} here already."
+            text = f"{plural(row.added, 'conversation')} copied."
+            if row.known:
+                text += f" {plural(row.known, 'conversation')} here already."
             waits = "A worker copies the conversations. This page shows how far it is."
             messages.success(request, text if row.finished_at else waits)
             return redirect("admin:evals_app_conversationset_change", row.conversation_set_id)

@@ -1,5 +1,6 @@
 """The page that imports a file of real conversations: choose it, look at how it was read, confirm."""
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import Any
@@ -99,7 +100,9 @@ class ImportConversationsForm(forms.Form):
         upload.seek(0)
         content: bytes = upload.read(MAX_AT_ONCE)
         if self.is_part:
-            content = content[: content.rfind(b"\n") + 1]
+            end = content.rfind(b"\n") + 1
+            is_wide = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+            content = content[: end + (end % 2 if is_wide else 0)]
         file = read_conversations(upload.name, content)
         chosen = self.columns_for(file.headers)
         return read_conversations(upload.name, content, columns=chosen) if chosen else file

@@ -19,7 +19,7 @@ from unfold.widgets import (
 )
 
 from evals_app.admin.kit.pages import ask, list_url, person
-from evals_app.admin.kit.presentation import SIGNS, Sign
+from evals_app.admin.kit.presentation import SIGNS, Sign, plural
 from evals_app.admin.real_conversations.daily_section import daily_context
 from evals_app.admin.real_conversations.inbox_section import inbox_context
 from evals_app.admin.starting.run_dialog import leave_dialog
@@ -106,8 +106,9 @@ def set_context(request: HttpRequest, target: ConversationSet) -> dict[str, obje
     return {
         "title": target.name,
         "target": target,
-        "days": _largest(target.days, newest=True),
-        "topics": _largest(target.topics),
+        "counted": plural(target.count, "real conversation"),
+        **_counts_of("days", target.days, newest=True),
+        **_counts_of("topics", target.topics),
         "imports": [(row, list(import_in_words(model_to_dict(row)))) for row in imports],
         "is_importing": any(_is_under_way(row) for row in imports),
         "runs": _graded_runs(request, target),
@@ -187,11 +188,12 @@ def _gradings(target: ConversationSet) -> dict[str, object]:
     return {"gradings": rows, "is_starting": any(not row.failure for row in rows)}
 
 
-def _largest(counts: Mapping[str, int], *, newest: bool = False) -> list[tuple[str, int]]:
-    """Return the largest counts by name, or the newest days."""
+def _counts_of(what: str, counts: Mapping[str, int], *, newest: bool = False) -> dict[str, object]:
+    """Return the largest counts by name, or the newest days, and how many more there are."""
     known = [(name, count) for name, count in counts.items() if name]
     by: Any = (lambda item: item[0]) if newest else (lambda item: item[1])
-    return sorted(known, key=by, reverse=True)[:_SHOWN]
+    shown = sorted(known, key=by, reverse=True)[:_SHOWN]
+    return {what: shown, f"more_{what}": len(known) - len(shown)}
 
 
 def _query(request: HttpRequest) -> str:

@@ -39,7 +39,11 @@ from evals_app.runs.recorded.daily_imports import (
     save_daily_import,
 )
 from evals_app.runs.recorded.daily_sources import permitted_folders
-from evals_app.runs.recorded.grade_conversations import new_of_a_day, plan_grading_of_new
+from evals_app.runs.recorded.grade_conversations import (
+    left_out_of,
+    new_of_a_day,
+    plan_grading_of_new,
+)
 from evals_app.runs.regrading.forecast_regrade import forecast_regrade
 from evals_app.runs.starting.freeze import CannotStartError
 
@@ -251,6 +255,7 @@ def _price(
         "checks": [check.label for check in head.assertions],
         "has_rubric": head.rubric_check is not None,
         "unused": plan.unused,
+        "left_out": left_out_of([plan]),
     }
 
 

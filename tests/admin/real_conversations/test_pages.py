@@ -367,3 +367,30 @@ def test_what_agents_send_is_switched_on_and_what_was_left_out_is_named(
         *["Takes what agents send; a conversation ends after 5 quiet minutes."] * 2,
         "Stopped taking what agents send.",
     ]
+
+
+def test_days_and_topics_that_are_not_shown_are_counted_and_no_bar_covers_the_page(
+    admin_client: Client,
+) -> None:
+    rows = [row_of(str(n), date=f"2026-11-{n + 1:02d}", tags=[f"topic {n}"]) for n in range(14)]
+    target = imported(rows).conversation_set
+    page = admin_client.get(reverse("admin:evals_app_conversationset_change", args=[target.pk]))
+    text = " ".join(page.content.decode().split())
+    assert "and 2 earlier days" in text
+    assert "and 2 rarer topics" in text
+    assert "submit-row" not in text
+
+
+def test_the_first_part_of_a_large_file_in_utf_16_is_looked_at(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_page, "MAX_AT_ONCE", 2_000)
+    table = "id\tquestion\tanswer\n" + "".join(f"{n}\tWhy {n}?\tSo.\n" for n in range(200))
+    for encoding in ("utf-16-le", "utf-16-be"):
+        content = f"\ufeff{table}".encode(encoding)
+        page = admin_client.post(
+            reverse("admin:evals_app_conversationset_look"),
+            {"file": SimpleUploadedFile("week.csv", content), "is_masked": "on"},
+        )
+        assert (page.context["problems"], page.context["is_part"]) == ([], True), encoding
+        assert page.context["count"] > 5
