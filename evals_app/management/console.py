@@ -280,10 +280,10 @@ def print_total(runs: Sequence[Run], *, console: Console) -> None:
 
 
 def has_several_columns(runs: Sequence[Run]) -> bool:
-    """Whether runs are of several agents or models that are compared."""
+    """Whether runs are of several agents or models that are compared, or only some are simulated."""
     rows = ({name: getattr(run, name) for name in COLUMN_COLUMNS} for run in runs)
     columns, _ = arrange(TableRun(row, {}) for row in rows)
-    return len({(column.agent, column.model) for column in columns}) > 1
+    return len({(column.agent, column.model, column.is_simulated) for column in columns}) > 1
 
 
 def print_models(runs: Sequence[Run], *, console: Console, site: str | None) -> None:

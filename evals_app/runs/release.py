@@ -74,7 +74,7 @@ class SuiteRelease:
     @property
     def base(self) -> Run | None:
         """The run that it was compared with; None if there is none, or if it is the run itself."""
-        return None if self.released == self.run else self.released
+        return _comparable(self.run, self.released)
 
     @property
     def sentence(self) -> str:
@@ -165,7 +165,14 @@ class Candidate(NamedTuple):
     @property
     def base(self) -> Run | None:
         """The run to compare with; None if there is none, or if it is the run itself."""
-        return None if self.released == self.run else self.released
+        return _comparable(self.run, self.released)
+
+
+def _comparable(run: Run | None, released: Run | None) -> Run | None:
+    """Return the released run, unless it is the run itself or only one of both is simulated."""
+    if run is None or released is None or run == released:
+        return None
+    return released if released.is_simulated == run.is_simulated else None
 
 
 class EndedRun(NamedTuple):

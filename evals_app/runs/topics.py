@@ -71,6 +71,8 @@ class TopicRun(NamedTuple):
 class TopicStanding:
     """A topic: its cases, the answer about them, and what a person said.
 
+    `simulated` are the cases whose user a model played, where others are written: they are in no rate of
+    `cases`, and their suites' runs not among the last ones.
     `last_runs` are the last full runs with cases of it, the oldest first; `judge` is the one that may be
     trusted least of those that decide. `real` is what real conversations say.
     """
@@ -78,6 +80,7 @@ class TopicStanding:
     name: str
     suites: Sequence[Suite]
     cases: TopicCases
+    simulated: TopicCases
     check: TopicCheck
     last_runs: Sequence[TopicRun]
     judge: ComparedJudge | None
@@ -177,6 +180,10 @@ class _SuiteTopics:
     judges: Mapping[str, Sequence[ComparedJudge]]
     checks: Mapping[str, ReleaseCheck]
 
+    @property
+    def is_simulated(self) -> bool:
+        return self.run is not None and self.run.is_simulated
+
     def cases(self, topic: str) -> TopicCases:
         found = self.verdicts.get(topic, _NONE)
         return TopicCases.of(found, not_run=self.tagged.topics[topic] - found.total())
@@ -198,25 +205,33 @@ def _standing(
     readiness: TopicReadiness | None,
     real: RealTopic,
 ) -> TopicStanding:
-    cases = TopicCases()
-    for part in parts:
-        cases = cases.and_those(part.cases(name))
+    has_written = any(part.run and not part.is_simulated for part in parts)
+    counted = [part for part in parts if not (has_written and part.is_simulated)]
+    left_out = [part for part in parts if has_written and part.is_simulated]
     runs = [
         TopicRun(pk, part.suite.name, TopicCases.of(by_topic[name], not_run=0))
-        for part in parts
+        for part in counted
         for pk, by_topic in part.last_runs
         if name in by_topic
     ]
     return TopicStanding(
         name=name,
         suites=[part.suite for part in parts],
-        cases=cases,
+        cases=_add_up(name, counted),
+        simulated=_add_up(name, left_out),
         check=TopicCheck([part.answer(name) for part in parts]),
         last_runs=sorted(runs)[-LAST_RUNS:],
         judge=least_trusted([judge for part in parts for judge in part.judges.get(name, ())]),
         readiness=readiness,
         real=real,
     )
+
+
+def _add_up(name: str, parts: Sequence[_SuiteTopics]) -> TopicCases:
+    cases = TopicCases()
+    for part in parts:
+        cases = cases.and_those(part.cases(name))
+    return cases
 
 
 def _read_suites(
@@ -245,7 +260,11 @@ def _read_suites(
             tagged[suite.pk],
             last[suite.pk],
             verdicts[tested.pk] if (tested := last[suite.pk]) else {},
-            [(row.pk, verdicts[row.pk]) for row in whole[suite.pk]],
+            [
+                (row.pk, verdicts[row.pk])
+                for row in whole[suite.pk]
+                if row.is_simulated == whole[suite.pk][0].is_simulated
+            ],
             judges.get(suite.pk, {}),
             checks.get(suite.pk, {}),
         )

@@ -118,7 +118,7 @@ def _line(
         STATES[said["state"]] if said else NOT_SET,
         "warn" if said and said["is_over"] else tone,
         passed_text(cases),
-        passed_detail(cases),
+        passed_detail(cases, topic["simulated_left_out"]),
         list(map(_tone_of, topic["last_runs"])),
         f"Last full runs, oldest first: {last_runs_text(topic['last_runs'])}",
         judge_text(topic["judge"]),

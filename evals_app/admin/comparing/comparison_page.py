@@ -247,7 +247,7 @@ def _head_line(request: HttpRequest, comparison: Comparison, head: ComparisonHea
         judged_criteria=tuple(part_line(part) for part in parts if part.part.is_yardstick),
         advice=_advice(head.cases),
         retest_url=retest_url(request, head.run, base=comparison.base)
-        if head.cases.test.differing or head.cases.has_turned_checks
+        if not head.cases.is_mixed and (head.cases.test.differing or head.cases.has_turned_checks)
         else "",
     )
 
@@ -268,6 +268,8 @@ def part_line(part: PartDifferences, *, note: SafeString | str = "") -> PartLine
 def _advice(cases: HeadCases) -> str:
     """Return what to do next."""
     worse = cases.counts.get(ChangeKind.WORSE, 0)
+    if cases.is_mixed:
+        return "Compare runs of the same kind: both simulated, or neither."
     if cases.verdict == "not_comparable" and cases.counts.get(ChangeKind.SAME):
         return "Compare the scores: cases whose checks only inform neither pass nor fail."
     if cases.verdict == "not_comparable":

@@ -159,6 +159,6 @@ def _comparison(line: SuiteLine) -> str:
         return sentence
     if line.previous is None:
         only = len(line.points) == 1
-        return f"first run: {sentence}" if only else "texts were compared in another way before"
+        return f"first run: {sentence}" if only else "measured in another way before"
     before = line.previous.run.short_name
     return f"compared with {before}: {line.changes.in_words}" if line.changes else ""

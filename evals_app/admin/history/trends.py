@@ -62,14 +62,25 @@ class TrendPoint:
     def badges(self) -> SafeString:
         return run_badges(self.run)
 
+    @property
+    def why_different(self) -> str:
+        """How it was measured, where that differs from the last run."""
+        texts = self.run.compared_by
+        user = (
+            "A model played the user" if self.run.is_simulated else "The user's words were written"
+        )
+        return f"{user}. Texts were compared by {texts}." if texts else f"{user}."
+
     def has_other_cases(self, before: "TrendPoint") -> bool:
         """Whether cases were edited, added or removed since another run; False if that is unknown."""
         digests = {self.run.cases_digest, before.run.cases_digest}
         return None not in digests and len(digests) > 1
 
     def differs_from(self, last: "TrendPoint") -> bool:
-        """Whether the run compared texts in another way than the last one."""
-        return is_measured_differently(self.run.similarity, last.run.similarity)
+        """Whether the run compared texts in another way than the last one, or only one is simulated."""
+        return self.run.is_simulated != last.run.is_simulated or is_measured_differently(
+            self.run.similarity, last.run.similarity
+        )
 
 
 def _runs_with_edits(points: Sequence[TrendPoint]) -> frozenset[int]:
@@ -119,7 +130,7 @@ class SuiteLine:
 
     @property
     def previous(self) -> TrendPoint | None:
-        """The run before the last one, if it compared texts in the same way."""
+        """The run before the last one, if it was measured in the same way."""
         is_known = len(self.points) > 1 and not self.differs(self.points[-2])
         return self.points[-2] if is_known else None
 
@@ -135,7 +146,7 @@ class SuiteLine:
         return _runs_with_edits(self.points)
 
     def differs(self, point: TrendPoint) -> bool:
-        """Whether that run compared texts in another way than the last one."""
+        """Whether that run was measured in another way than the last one."""
         return point.differs_from(self.points[-1])
 
     def padded_points(self, places: int) -> tuple[TrendPoint | None, ...]:
@@ -153,7 +164,7 @@ class Trend:
 
     @property
     def has_other_methods(self) -> bool:
-        """Whether some runs are left out of the chart because they compared texts differently."""
+        """Whether some runs are left out of the chart because they were measured differently."""
         return any(differs for _, points in self.rows for _, differs in points)
 
     @property
@@ -258,7 +269,7 @@ def trend_of(suites: Sequence[SuiteLine]) -> Trend | None:
 class SuiteTrend:
     """The last full runs of a suite, the newest first; `chart` begins with the oldest.
 
-    `left_out` counts those that compared texts in another way than the last one; `changes` has by run
+    `left_out` counts those that were measured in another way than the last one; `changes` has by run
     what changed since the one before, over the cases that both have unchanged. `same` has by run how
     many passed of the cases that are the same in all of them; it is empty if all cases are.
     """

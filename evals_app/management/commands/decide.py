@@ -137,7 +137,7 @@ def _of_topic(topic: TopicStanding) -> Iterator[str]:
     yield topic_reason_words(first, check).detail
     for reason in (*others, *check.notes):
         yield " ".join(topic_reason_words(reason, check)).rstrip()
-    detail = passed_detail(topic.cases)
+    detail = passed_detail(topic.cases, topic.simulated.total)
     yield f"{passed_text(topic.cases)} cases passed{f' ({detail})' if detail else ''}."
 
 

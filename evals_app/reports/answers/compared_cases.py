@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
@@ -118,6 +118,7 @@ class HeadCases:
     `unknown_content` is how many cases both have whose content was not noted in one of the runs,
     as runs of older versions did not: they are matched by name only. `by_verdict` is whether the test
     compared verdicts instead of pass rates. `effort` is empty if times and costs were not read.
+    `is_mixed`: a model played the user in one of the runs only.
     """
 
     counts: Mapping[ChangeKind, int]
@@ -125,10 +126,17 @@ class HeadCases:
     unknown_content: int
     by_verdict: bool = False
     effort: EffortChange = NO_CHANGE
+    is_mixed: bool = False
+
+    def as_mixed(self) -> "HeadCases":
+        """Return the same of runs only one of which is simulated: neither is better or worse."""
+        return replace(self, is_mixed=True, effort=NO_CHANGE)
 
     @property
     def is_worse(self) -> bool:
         """Whether a case or one of its checks got worse, or the suite certainly did."""
+        if self.is_mixed:
+            return False
         return self.verdict == "worse" or any(change.is_worse for change in self.counts)
 
     @property
@@ -139,12 +147,12 @@ class HeadCases:
     @property
     def is_too_small(self) -> bool:
         """Whether all cases that differ do so in one direction, but too few to be sure of the suite."""
-        return self.test.is_one_way and not self.test.is_certain
+        return not self.is_mixed and self.test.is_one_way and not self.test.is_certain
 
     @property
     def verdict(self) -> HeadVerdict:
         """Return what the test found: worse, better, no clear difference, or nothing comparable."""
-        if self.test.mean is None:
+        if self.is_mixed or self.test.mean is None:
             return "not_comparable"
         if not self.test.is_certain:
             return "no_clear_difference"

@@ -109,6 +109,10 @@ PARTS: Mapping[str, str] = {
     "run": "How the cases were run",
 }
 
+MIXED = (
+    "A model played the user in one of the runs, and in the other the user's words are written, so neither"
+    " is better or worse."
+)
 NOT_COMPARABLE = "Measured in another way, so the numbers are not comparable:"
 UNREADABLE = (
     "What differs in their settings is unknown: one of the runs is of another version of Evalwell."
@@ -197,6 +201,8 @@ def headline(head: HeadCases) -> str:
 
 
 def _headline_of_cases(head: HeadCases) -> str:
+    if head.is_mixed:
+        return MIXED
     worse, better = head.counts.get(ChangeKind.WORSE, 0), head.counts.get(ChangeKind.BETTER, 0)
     parts = [_got(worse, "worse")] if worse else []
     parts += [_got(better, "better")] if better else []
@@ -276,6 +282,8 @@ def finding(head: HeadCases) -> str:
 
 def _finding_of_rates(head: HeadCases) -> str:
     test = head.test
+    if head.is_mixed:
+        return MIXED
     if test.mean is None:
         return "The runs have no case in common that passed or failed in both."
     if not test.differing:

@@ -34,7 +34,7 @@ MAX_MISSED = 50  # checks and bullets that are listed
 SUMMED = (*TOKEN_COLUMNS, "agent_cost_usd", "judge_cost_usd")
 # The columns of a run that decide in which column and row it is.
 COLUMN_COLUMNS = (
-    *("suite_slug", "agent_slug", "agent_name", "model", "is_scripted"),
+    *("suite_slug", "agent_slug", "agent_name", "model", "is_scripted", "is_simulated"),
     *("suite_agent_slug", "replaced_model"),
 )
 # Those that the table needs.
@@ -93,11 +93,12 @@ class ModelColumn:
     agent_name: str
     model: str  # empty: the agent has none that is known here, or each agent its own
     is_scripted: bool = False
+    is_simulated: bool = False  # a model played the user in its runs
     repeat: int = 1
 
     @property
-    def key(self) -> tuple[str, str, int]:
-        return self.agent, self.model, self.repeat
+    def key(self) -> tuple[str, str, bool, int]:
+        return self.agent, self.model, self.is_simulated, self.repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +252,7 @@ def compare_models(runs: Sequence[TableRun], find_checks: FindChecks) -> ModelCo
         columns=tuple(columns),
         rows=tuple(_suite_row(some) for some in grid.values()),
         totals=tuple(
-            _totals([run for run in some if run], base=ended[0] if place else None)
+            _totals([run for run in some if run], base=_base(columns, ended, place))
             for place, some in enumerate(by_column)
         ),
         missed=tuple(missed),
@@ -266,22 +267,29 @@ def arrange(
 ) -> tuple[list[ModelColumn], dict[str, list[TableRun | None]]]:
     """Return the columns, and by suite its run in each of them.
 
-    First comes the suites' own agent with its own model, if one of the runs has it. Suites of several
+    Simulated runs have columns of their own, after the others. First comes the suites' own agent with its
+    own model, if one of the runs has it. Suites of several
     agents share a column for their own ones, unless these are also tested by suites of others.
     """
     runs = list(runs)
     is_shared = _shares_own_agents(runs)
     has_own_models = is_shared and _shares_own_models(runs)
-    seen: Counter[tuple[str, str, str]] = Counter()
-    placed: dict[tuple[str, str, int], list[TableRun]] = {}
+    seen: Counter[tuple[str, str, str, bool]] = Counter()
+    placed: dict[_Key, list[TableRun]] = {}
     for run in runs:
         row = run.row
         agent = "" if is_shared and _has_own_agent(row) else row["agent_slug"]
         model = "" if has_own_models and _has_own_model(row) else row["model"]
-        same = (row["suite_slug"], agent, model)
+        same = (row["suite_slug"], agent, model, row["is_simulated"])
         seen[same] += 1
-        placed.setdefault((agent, model, seen[same]), []).append(run)
-    keys = sorted(placed, key=lambda key: not any(_has_own_model(run.row) for run in placed[key]))
+        placed.setdefault(_Key(*same[1:], seen[same]), []).append(run)
+    keys = sorted(
+        placed,
+        key=lambda key: (
+            key.is_simulated,
+            not any(_has_own_model(run.row) for run in placed[key]),
+        ),
+    )
     grid: dict[str, list[TableRun | None]] = {
         run.row["suite_slug"]: [None] * len(keys) for run in runs
     }
@@ -291,11 +299,26 @@ def arrange(
     return [_column(key, placed[key]) for key in keys], grid
 
 
-def _column(key: tuple[str, str, int], runs: Sequence[TableRun]) -> ModelColumn:
-    agent, model, repeat = key
-    name = runs[0].row["agent_name"] if agent else ""
+class _Key(NamedTuple):
+    agent: str
+    model: str
+    is_simulated: bool
+    repeat: int
+
+
+def _base(
+    columns: Sequence[ModelColumn], ended: Sequence[Sequence[TableRun]], place: int
+) -> Sequence[TableRun] | None:
+    """Return what a column is compared with: the first one, unless only one of both is simulated."""
+    if not place:
+        return None
+    return ended[0] if columns[place].is_simulated == columns[0].is_simulated else ()
+
+
+def _column(key: _Key, runs: Sequence[TableRun]) -> ModelColumn:
+    name = runs[0].row["agent_name"] if key.agent else ""
     is_scripted = all(run.row["is_scripted"] for run in runs)
-    return ModelColumn(agent, name, model, is_scripted, repeat)
+    return ModelColumn(key.agent, name, key.model, is_scripted, key.is_simulated, key.repeat)
 
 
 def _has_own_agent(row: Row) -> bool:
@@ -341,7 +364,8 @@ def _column_name(agent: str, column: ModelColumn, *, has_agents: bool, has_model
     parts = [agent] if has_agents or not (column.model or has_models) else []
     parts += [model] if has_models or not parts else []
     again = f" ({column.repeat})" if column.repeat > 1 else ""
-    return ", ".join(parts) + again
+    simulated = ", simulated" if column.is_simulated else ""
+    return ", ".join(parts) + simulated + again
 
 
 def case_rows(runs: Sequence[TableRun | None]) -> list[CaseInTable]:

@@ -61,6 +61,7 @@ class ModelColumnJson(Answer):
     agent: str | None = Field(description="Slug; null: each suite's own agent.")
     model: str | None = Field(description="null: none, or each agent's own.")
     is_scripted: bool
+    is_simulated: bool = Field(description="Whether a model played the user in its runs.")
     runs: int
     open: int = Field(description="How many of them have not ended; these count in nothing below.")
     verdicts: dict[RunVerdict, int]
@@ -236,6 +237,7 @@ def _column(name: str, column: ModelColumn, totals: ColumnTotals) -> Json:
         agent=column.agent or None,
         model=column.model or None,
         is_scripted=column.is_scripted,
+        is_simulated=column.is_simulated,
         verdicts=dict(totals.verdicts),
         trials=_share(totals.trials),
         cases=_share(totals.cases),

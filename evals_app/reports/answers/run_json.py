@@ -152,14 +152,17 @@ def documents(runs: Iterable[Json], *, rows: Iterable[Row], comparison: Json | N
 def total_json(runs: Sequence[Row]) -> Json:
     """Return the sums over several runs; a value that is unknown for one of them is null."""
     answers = [run_json(run) for run in runs]
+    written = [run for run in runs if not run["is_simulated"]]
+    counted = written or runs
     return {
         "runs": len(runs),
+        "simulated_left_out": len(runs) - len(counted),
         "verdict": verdict_of_all([run["verdict"] for run in runs]),
         "verdicts": {
             verdict: sum(run["verdict"] == verdict for run in runs)
             for verdict in get_args(RunVerdict)
         },
-        "counts": {name: sum(run[name] for run in runs) for name in CountsJson.KEYS},
+        "counts": {name: sum(run[name] for run in counted) for name in CountsJson.KEYS},
         "tokens": {
             side: {
                 kind: _sum(_tokens_of(run, side)[kind] for run in answers)

@@ -30,6 +30,9 @@ class Total(Answer):
     verdict: RunVerdict
     verdicts: dict[RunVerdict, int]
     counts: CountsJson
+    simulated_left_out: int = Field(
+        description="Simulated runs that `counts` leaves out, because other runs are not simulated."
+    )
     tokens: Tokens
     cost_usd: float | None
     cost_parts_usd: CostParts

@@ -18,6 +18,7 @@ from evals_app.reports.answers.model_comparison import (
 )
 from evals_app.reports.answers.model_comparison_answers import conclusion
 from evals_app.reports.renderers.markdown import WORDS, escape_text, reason_line, table
+from evals_app.reports.words.coverage import NOT_MIXED
 from evals_app.reports.words.figures import UNKNOWN, count_text, duration, score_text
 from evals_app.reports.words.shares import share_text
 from evals_app.reports.words.sums import sums
@@ -168,6 +169,9 @@ def _notes_on_runs(comparison: ModelComparison) -> Iterator[str]:
     if scripted:
         verb = "follows" if len(scripted) == 1 else "follow"
         yield f"{', '.join(scripted)} {verb} a script, without any model."
+
+    if any(column.is_simulated for column in comparison.columns):
+        yield f"Simulated: a model played the user. {NOT_MIXED}"
 
 
 def _notes_on_grading(comparison: ModelComparison) -> Iterator[str]:

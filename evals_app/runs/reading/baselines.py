@@ -127,6 +127,8 @@ def _remarks(base: Run, run: Run) -> list[str]:
         is_other = base.judge != run.judge
         judges = f" The judge was {base.judge or 'none'}, and is {run.judge or 'none'}."
         return [f"Of {base.short_name} only the results are known.{judges if is_other else ''}"]
+    if base.is_simulated != run.is_simulated:
+        return ["A model played the user in only one of the runs."]
     try:
         parts = snapshot_differences(base.snapshot.content, run.snapshot.content)
     except UnreadableSnapshotError:

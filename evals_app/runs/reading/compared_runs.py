@@ -119,7 +119,16 @@ def compare_runs(ids: Sequence[int]) -> Comparison:
     )
     return Comparison(
         runs=tuple(map(ComparisonRun, runs, loaded.cases.runs)),
-        heads=tuple(map(ComparisonHead, runs[1:], loaded.cases.heads, loaded.differences)),
+        heads=tuple(
+            ComparisonHead(
+                run,
+                cases if run.is_simulated == runs[0].is_simulated else cases.as_mixed(),
+                differences,
+            )
+            for run, cases, differences in zip(
+                runs[1:], loaded.cases.heads, loaded.differences, strict=True
+            )
+        ),
         cases=loaded.cases,
     )
 

@@ -94,7 +94,8 @@ def notable(suite: Suite) -> Notable | None:
     # A run that grades again asks no agent.
     whole = Run.objects.suite_verdicts().filter(suite=suite, grades_of=None)
     runs = list(whole.defer("summary").order_by("-pk")[:MAX_RUNS])
-    return _notable(tuple(runs), tuple(run.finished_at for run in runs)) if runs else None
+    alike = tuple(run for run in runs if run.is_simulated == runs[0].is_simulated)
+    return _notable(alike, tuple(run.finished_at for run in alike)) if runs else None
 
 
 @lru_cache(maxsize=200)  # results of runs that have ended do not change, and are many

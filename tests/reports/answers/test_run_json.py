@@ -362,6 +362,15 @@ def test_several_runs_are_added_up() -> None:
     assert total["tokens"]["agent"]["prompt"] == 15
 
 
+def test_simulated_runs_are_not_added_to_others() -> None:
+    written, simulated = make_run(), make_run(is_simulated=True)
+
+    both, alone = total_json([written, simulated]), total_json([simulated])
+
+    assert both["counts"] == total_json([written])["counts"] == alone["counts"]
+    assert (both["simulated_left_out"], alone["simulated_left_out"]) == (1, 0)
+
+
 def test_what_one_of_several_runs_does_not_know_is_null_in_their_total() -> None:
     total = total_json([make_run(agent_prompt_tokens=None, agent_cost_usd=None), make_run()])
 

@@ -95,6 +95,9 @@ class TopicJson(Answer):
     not_graded: int
     not_run: int = Field(description="Cases that the run does not have.")
     interval: Interval | None = Field(description="95 %, of the share that passes.")
+    simulated_left_out: int = Field(
+        description="Cases whose user a model played, which no number above counts because others are written."
+    )
     last_runs: list[TopicRunJson] = Field(description="Full runs, the oldest first.")
     judge: TopicJudgeJson | None = Field(description="null: no judge decides.")
     real_conversations: RealConversationsJson
@@ -158,6 +161,7 @@ def topic_json(topic: Any, *, today: date) -> Json:
         cases=cases.total,
         **{key: getattr(cases, key) for key in _COUNTS},
         interval=None if cases.interval is None else list(cases.interval),
+        simulated_left_out=topic.simulated.total,
         last_runs=[
             TopicRunJson.of_object(
                 run, passed=run.cases.passed, decided=run.cases.decided, cases=run.cases.total

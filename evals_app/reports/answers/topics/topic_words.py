@@ -53,8 +53,8 @@ def passed_text(cases: TopicCases) -> str:
     return f"{cases.passed:,} of {cases.decided:,}"
 
 
-def passed_detail(cases: TopicCases) -> str:
-    """Write the range of the share, and what else the topic has: `70 to 97 %, 2 not run`."""
+def passed_detail(cases: TopicCases, simulated: int) -> str:
+    """Write the range of the share, and what else the topic has: `70 to 97 %, 2 not run, 3 simulated`."""
     parts = [
         whole_interval(cases.interval) if cases.interval else "",
         *(
@@ -63,6 +63,7 @@ def passed_detail(cases: TopicCases) -> str:
                 (cases.measured, "measured"),
                 (cases.not_graded, "not graded"),
                 (cases.not_run, "not run"),
+                (simulated, "simulated, not counted"),
             )
             if count
         ),

@@ -51,7 +51,7 @@ def _grown(topic: Json) -> list[Json]:
 
 def _cells(topic: Json) -> tuple[str, ...]:
     said, cases = topic["readiness"] or {}, cases_of(topic)
-    detail = passed_detail(cases)
+    detail = passed_detail(cases, topic["simulated_left_out"])
     return (
         topic["topic"],
         ": ".join(filter(None, [state_text(topic["readiness"]), said.get("note")])),

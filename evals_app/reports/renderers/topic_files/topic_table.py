@@ -10,7 +10,7 @@ TOPIC_HEADERS = (
     *("topic", "state", "owner", "until", "note", "set_by", "set_on"),
     *("answer", "sentence", "cases", "passed", "decided", "interval_low", "interval_high"),
     *("measured", "not_graded", "not_run", "last_runs", "judge", "suites"),
-    *("real_failed", "real_graded", "grown"),
+    *("real_failed", "real_graded", "grown", "simulated_left_out"),
 )
 
 
@@ -34,4 +34,5 @@ def topic_rows(topics: Json) -> Iterator[list[Cell]]:
             ", ".join(topic["suites"]),
             *(real[key] if real["graded"] else None for key in ("failed", "graded")),
             ", ".join(group["group"] for group in real["grown"]),
+            topic["simulated_left_out"],
         ]
