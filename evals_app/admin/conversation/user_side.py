@@ -16,7 +16,7 @@ def user_context(trial: Trial | None, run: Run) -> dict[str, object]:
     role = "played the user" if run.is_simulated else "read whether the user's words still fit"
     cost = usd_text(total_cost([call.cost_usd for call in calls]))
     return {
-        "user_side": f"{trial.user_model} {role}: {plural(len(calls), 'call')}, cost {cost}.",
+        "user_side": f"{trial.user_model} {role}: {plural(len(calls), 'call')}, cost {cost}, part of the judge cost.",
         "user_stopped": trial.user_stopped,
         "user_calls": [judge_call(call.to_json()) for call in calls],
     }

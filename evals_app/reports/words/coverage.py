@@ -10,7 +10,9 @@ COVERAGE_COLUMNS = (
 )
 
 SIMULATED = "A model played the user."
-NOT_MIXED = "Its rates are kept apart from those of written conversations."
+NOT_MIXED = (
+    "Its calls count with the judges. The rates are kept apart from those of written conversations."
+)
 
 
 def marks_text(run: Mapping[str, Any]) -> str:

@@ -38,6 +38,8 @@ def test_every_page_with_a_result_calls_it_simulated(
 ) -> None:
     run = make_run(["passed"], is_simulated=is_simulated)
 
+    page = admin_client.get(reverse("admin:evals_app_run_change", args=[run.pk])).content.decode()
+    assert ("Its calls count with the judges." in page) is is_simulated
     for address in addresses(run, run.executions.get()):
         page = admin_client.get(address).content.decode()
         is_said = HINT in page or "A model played the user." in page
@@ -54,7 +56,7 @@ def test_the_page_of_a_conversation_says_who_played_the_user_and_what_it_cost(
     address = reverse("admin:evals_app_execution_change", args=[execution.pk])
     text = admin_client.get(address).content.decode()
 
-    assert "scripted/user played the user: 1 call, cost $0." in text
+    assert "scripted/user played the user: 1 call, cost $0, part of the judge cost." in text
     assert "B-77" in text
     answer = make_client("read").get(f"/api/executions/{execution.pk}/").json()
     side = answer["user_side"]
