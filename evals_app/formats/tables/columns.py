@@ -365,6 +365,8 @@ COLUMNS: tuple[AnyColumn, ...] = (
     SheetColumn("max tool calls", "case", ("limits", "max_tool_calls"), WHOLE),
     SheetColumn("turn timeout s", "case", ("turn_timeout_s",), NUMBER, ("timeout s",)),
     SheetColumn("streaming", "case", ("streaming",), FLAG),
+    SheetColumn("replay", "case", ("replay",), FLAG),
+    SheetColumn("simulated user", "case", ("simulated_user",), DATA),
     SheetColumn("trials", "case", ("trials",), WHOLE),
     SheetColumn("pass threshold", "case", ("pass_threshold",), NUMBER),
     SheetColumn("clock", "case", ("clock",), NAME),

@@ -45,6 +45,8 @@ ABOUT: Mapping[str, str] = {
     "max tool calls": "The most tool calls that the case may make.",
     "turn timeout s": "How long the agent may take for each turn, in seconds.",
     "streaming": "TRUE streams the replies, FALSE does not.",
+    "replay": "TRUE says a real user's words only while they fit.",
+    "simulated user": "The user whom a model plays, as YAML: {goal: A refund}.",
     "trials": "How often the case is run.",
     "pass threshold": "The score that the case has to reach, such as 0.9, where the score decides.",
     "clock": "The time in the conversation, such as 2026-05-01T09:30:00+00:00.",
@@ -57,7 +59,7 @@ ABOUT_PARAM = "A parameter of the case, for prompts."
 
 _MAX_CHARS = 255  # of the values of a drop-down, as Excel allows
 _FLAGS = ("TRUE", "FALSE")
-_FLAG_COLUMNS = ("inherit", "enabled", "streaming")
+_FLAG_COLUMNS = ("inherit", "enabled", "streaming", "replay")
 
 
 @dataclass(frozen=True, slots=True)
