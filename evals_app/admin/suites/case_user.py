@@ -89,5 +89,6 @@ def refuse_without_end(final_checks: OrderedFormSet) -> None:
     if case.simulated_user and not any(check.ends_conversations for check in ends):
         raise forms.ValidationError(
             "A model plays the user, so add a check on the whole conversation that code decides, for"
-            " example that a tool is called: the conversation ends when it passes."
+            " example that a tool is called: the conversation ends when it passes. One that only forbids"
+            " something passes from the start, so it does not count."
         )

@@ -107,6 +107,10 @@ class WorldChanges(PlainGrader):
         ),
     ] = Field(default_factory=list)
 
+    @property
+    def expects_change(self) -> bool:
+        return any((self.created, self.updated, self.deleted, self.linked, self.unlinked))
+
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.nothing_else and not any(self._expected_by_kind().values()):

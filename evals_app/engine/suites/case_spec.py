@@ -273,7 +273,8 @@ class CaseSpec(Spec):
         if not self.goal_checks:
             problem = (
                 "Add a check on the whole conversation that code decides, for example that a tool was"
-                " called: the conversation ends when it passes."
+                " called: the conversation ends when it passes. One that only forbids something passes"
+                " from the start, so it does not count."
             )
             errors.append(error_at("no_end", problem, ("final_assertions",), None))
         return errors

@@ -16,7 +16,7 @@ from evals_app.engine.graders.compare import CompareValues
 from evals_app.engine.graders.json_reply import JsonPath, JsonSchema
 from evals_app.engine.graders.numbers import Numeric
 from evals_app.engine.graders.text import NotMatches
-from evals_app.engine.graders.tools import ToolCalled, ToolCalls
+from evals_app.engine.graders.tools import ToolCalls
 from evals_app.engine.graders.world import WorldChanges
 from evals_app.engine.record.trial import Message, ToolCall, Trial, TurnRecord
 from evals_app.engine.record.usage import NO_USAGE
@@ -48,7 +48,6 @@ COMPARE_WHOLE = frozenset(
 )
 # What a comparison must be for any other reply to fail.
 _ASKS_FOR = {"=", "contains", "matches"}
-_FORBID = frozenset({"not_contains", "not_matches", "tool_not_called", "latency", "cost"})
 _REFUSES = re.compile(
     r"\b(sorry|can(no|.)?t|won.?t|unable|not able|apolog|refus|declin|afraid|help with"
     r"|lo siento|no puedo|leider|kann .{0,20}nicht|désolé|ne peux pas)",
@@ -124,18 +123,6 @@ def only_measures_effort(check: AssertionSpec) -> bool:
     return check.grader.family == "effort"
 
 
-def forbids(check: AssertionSpec) -> bool:
-    """Return whether a check only forbids something, so that doing nothing passes it."""
-    grader = check.grader
-    if isinstance(grader, ToolCalled):
-        return grader.min_count == 0
-    if isinstance(grader, ToolCalls):
-        return not grader.tools
-    if isinstance(grader, WorldChanges):
-        return not _expects_change(grader)
-    return check.type in _FORBID
-
-
 def probes_for(
     placed: PlacedCheck, case: CaseSpec, *, inventory: Inventory, others: Sequence[str]
 ) -> Iterator[Probe]:
@@ -156,7 +143,7 @@ def probes_for(
     elif grader.reads_text:
         yield from _wrong_replies(placed, case, others)
     elif isinstance(grader, WorldChanges):
-        if _expects_change(grader):
+        if grader.expects_change:
             yield Probe("untouched", "Done.")
         if grader.nothing_else:
             entry = {"op": "create", "id": "probe-1", "before": None, "after": _CREATED}
@@ -247,13 +234,13 @@ def _other_data(schema: Mapping[str, object]) -> Iterator[Probe]:
 
 def _wrong_calls(placed: PlacedCheck, inventory: Inventory) -> Iterator[Probe]:
     check, grader = placed.check, placed.check.grader
-    if not forbids(check):
+    if not check.only_forbids:
         said = getattr(grader, "expected_output", None) or expected_in(placed)
         yield Probe("no_tool", said or "Done.")
     if isinstance(grader, ToolCalls) and grader.exact:
         names = [*(tool.name for tool in grader.tools), *(inventory.tools or ()), "another_tool"]
         yield Probe("every_tool", "Done.", tuple(ToolCall(name, {}) for name in names))
-    elif forbids(check):
+    elif check.only_forbids:
         count = 1 + (getattr(grader, "max_count", None) or 0)
         yield Probe("every_tool", "Done.", tuple(_calls_of_all(grader, inventory)) * count)
 
@@ -292,7 +279,3 @@ def _example_of_pattern(grader: NotMatches) -> str:
         if search(grader.value, text, case_sensitive=grader.case_sensitive) is not None:
             return text
     raise NotTriedError("No example of what its pattern forbids is known.")
-
-
-def _expects_change(grader: WorldChanges) -> bool:
-    return any((grader.created, grader.updated, grader.deleted, grader.linked, grader.unlinked))

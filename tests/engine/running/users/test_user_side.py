@@ -18,6 +18,7 @@ from tests.engine.memory_gateway import decision_of, execute_in_memory, make_pla
 
 pytestmark = pytest.mark.anyio
 REFUNDED = {"type": "contains", "value": "refunded", "scope": "conversation"}
+UNSORRY = {"type": "not_contains", "value": "sorry", "scope": "conversation"}
 USER = {
     "goal": "Get the money back for order A-1042.",
     "facts": ["I paid 49.90 EUR."],
@@ -201,6 +202,18 @@ async def test_a_goal_that_is_not_reached_is_the_agents_failure() -> None:
     assert decision_of(outcome).cause is Cause.ASSERTION
 
 
+async def test_what_is_only_forbidden_does_not_keep_a_conversation_going() -> None:
+    agent = make_agent({"when": "A-1042", "reply": "refunded"}, {"reply": "Sorry, which order?"})
+    case = simulated(final_assertions=[REFUNDED, UNSORRY])
+
+    outcome, *_ = await execute_in_memory(
+        user_plan(case, agent=agent, rules=[{"reply": "It is A-1042."}])
+    )
+
+    assert len(outcome.trial.turns) == 2
+    assert [check.grade.passed for check in outcome.graded] == [True, False]
+
+
 # Replay
 
 
@@ -254,6 +267,8 @@ async def test_a_model_says_why_words_no_longer_fit() -> None:
         ({"final_assertions": []}, "final_assertions"),
         ({"final_assertions": [{"type": "llm_judge", "criteria": "polite"}]}, "final_assertions"),
         ({"final_assertions": [REFUNDED | {"enabled": False}]}, "final_assertions"),
+        ({"final_assertions": [UNSORRY]}, "final_assertions"),
+        ({"final_assertions": [{"type": "latency", "max_ms": 9000}]}, "final_assertions"),
     ],
 )
 def test_a_simulated_user_needs_an_end_and_three_trials(
