@@ -15,7 +15,7 @@ from django.db import connection, models, transaction
 
 from evals_app.engine.specs.agent_spec import AgentSpec
 from evals_app.engine.specs.base_spec import PriceSpec, ProviderSpec
-from evals_app.engine.suites.suite_spec import AssertionSpec, CaseSpec, SuiteSpec
+from evals_app.engine.suites.suite_spec import MIXED_USERS, AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.formats.foreign.losses import Losses
 from evals_app.library.changes.edits import note_edit
 from evals_app.library.changes.spec_changes import (
@@ -145,14 +145,30 @@ def save_suite(spec: SuiteSpec, *, source: str = "") -> Saved:
     return entries[0].what
 
 
+class CaseDoesNotFitError(ValueError):
+    """A suite cannot take a case as it is; `key` is the part of the case that does not fit."""
+
+    def __init__(self, message: str, *, key: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+def mixes_users(suite: Suite, *, is_simulated: bool, but: int = 0) -> bool:
+    """Return whether a suite has cases of the other kind: written ones beside simulated users."""
+    others = suite.cases.exclude(pk=but)
+    written = others.filter(simulated_user={})
+    return (written if is_simulated else others.exclude(simulated_user={})).exists()
+
+
 @transaction.atomic
 def add_case(suite: Suite, spec: CaseSpec) -> Case:
     """Add a case to the end of a suite.
 
     Raises:
-        ValueError: the suite has a case with this name.
+        CaseDoesNotFitError: the suite has a case with this name, or cases of the other kind of users.
     """
     _take_name(suite, spec)
+    _refuse_mixed_users(suite, spec)
     last = suite.cases.aggregate(last=models.Max("position"))["last"]
     _create_cases([_CaseToWrite(spec, 0 if last is None else last + 1)], suite=suite)
     return suite.cases.get(name=spec.name)
@@ -175,13 +191,15 @@ def change_case(case: Case, spec: CaseSpec) -> Saved:
     """Write a spec over a case, which keeps its row and its place; return whether it differs.
 
     Raises:
-        ValueError: another case of the suite has this name.
+        CaseDoesNotFitError: another case has this name, or the others have the other kind of users.
     """
     before = readable(case)
     if before is not None and same(before, spec):
         return "unchanged"
     suite: Any = case.suite
     _take_name(suite, spec, but=case.pk)
+    if bool(case.simulated_user) != (spec.simulated_user is not None):
+        _refuse_mixed_users(suite, spec, but=case.pk)
     for name, value in CASE.values(spec).items():
         setattr(case, name, value)
     case.save()
@@ -194,7 +212,14 @@ def _take_name(suite: Suite, spec: CaseSpec, *, but: int = 0) -> None:
     """Refuse a name that another case has; two people may take it at the same moment."""
     Suite.objects.select_for_update().get(pk=suite.pk)
     if suite.cases.filter(name=spec.name).exclude(pk=but).exists():
-        raise ValueError(f"The suite {suite.name} already has a case “{spec.name}”.")
+        problem = f"The suite {suite.name} already has a case “{spec.name}”."
+        raise CaseDoesNotFitError(problem, key="name")
+
+
+def _refuse_mixed_users(suite: Suite, spec: CaseSpec, *, but: int = 0) -> None:
+    is_simulated = spec.simulated_user is not None
+    if mixes_users(suite, is_simulated=is_simulated, but=but):
+        raise CaseDoesNotFitError(MIXED_USERS, key="simulated_user")
 
 
 class SuiteWriting:

@@ -221,3 +221,23 @@ def test_nobodys_suite_is_replaced() -> None:
         price_judging(plan)
 
     assert Suite.objects.count() == 2
+
+
+def test_no_model_plays_the_user_of_a_case_that_is_tried() -> None:
+    user = {"goal": "Where is it?", "model": "scripted/judge"}
+    checks = [
+        {"type": "contains", "value": "Bonn"},
+        {"type": "llm_judge", "criteria": "It names Bonn."},
+    ]
+    case = {
+        "name": "Simulated",
+        "turns": [{"user": "Hello."}],
+        "simulated_user": user,
+        "final_assertions": checks,
+    }
+    write_judged_suite(cases=[case])
+
+    plan = plan_judging(Suite.objects.with_everything().get().to_spec(), None)
+
+    assert plan is not None
+    assert {tried.simulated_user for tried in plan.suite.cases} == {None}

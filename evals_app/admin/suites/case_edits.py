@@ -9,6 +9,8 @@ from django.db.models.functions import Now
 
 from evals_app.admin.agents.copies import NAME_LENGTH, copy_case, next_position
 from evals_app.engine.basics.errors import CannotError
+from evals_app.engine.suites.suite_spec import MIXED_USERS
+from evals_app.library.saving import mixes_users
 from evals_app.models import Case, Suite
 from evals_app.models.authored.suites import CASES_AT_ONCE
 from fixtures_app.ground.words import free_name
@@ -43,7 +45,13 @@ def set_enabled(cases: QuerySet[Case], *, enabled: bool) -> int:
 
 @transaction.atomic
 def copy_cases(cases: Iterable[Case], into: Suite) -> list[int]:
-    """Copy cases to the end of a suite, under free names; return the keys of the copies."""
+    """Copy cases to the end of a suite, under free names; return the keys of the copies.
+
+    Raises:
+        CannotError: users would be simulated in some cases of the suite, and written in others.
+    """
+    cases = list(cases)
+    _refuse_mixed_users(cases, into)
     taken = set(into.cases.values_list("name", flat=True))
     position = next_position(into)
     copies: list[int] = []
@@ -62,9 +70,10 @@ def move_cases(cases: QuerySet[Case], into: Suite) -> int:
     """Move cases to the end of another suite; return how many.
 
     Raises:
-        CannotError: that suite has cases of the same name.
+        CannotError: that suite has cases of the same name, or of the other kind of users.
     """
-    moved = list(cases.select_for_update().only("suite", "name", "position"))
+    moved = list(cases.select_for_update().only("suite", "name", "position", "simulated_user"))
+    _refuse_mixed_users(moved, into)
     taken = into.cases.filter(name__in=cases.order_by().values("name"))
     if names := list(taken.order_by("name").values_list("name", flat=True)[:5]):
         known = ", ".join(f"“{name}”" for name in names)
@@ -78,6 +87,12 @@ def move_cases(cases: QuerySet[Case], into: Suite) -> int:
     fields = ["suite", "position", "updated_at"]
     Case.objects.bulk_update(moved, fields, batch_size=CASES_AT_ONCE)
     return len(moved)
+
+
+def _refuse_mixed_users(cases: Iterable[Case], into: Suite) -> None:
+    kinds = {bool(case.simulated_user) for case in cases}
+    if len(kinds) > 1 or any(mixes_users(into, is_simulated=kind) for kind in kinds):
+        raise CannotError(MIXED_USERS)
 
 
 def move_case(case: Case, *, up: bool) -> None:

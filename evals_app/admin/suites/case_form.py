@@ -19,6 +19,7 @@ from evals_app.admin.kit.value_lines import VALUE_HELP, ValueLines
 from evals_app.admin.suites.case_user import PLACES, UserFields, columns_of, initial_of
 from evals_app.engine.suites.suite_spec import MIXED_USERS
 from evals_app.formats.foreign.shapes import distinct_names, first_words
+from evals_app.library.saving import mixes_users
 from evals_app.models import Case, Suite
 from evals_app.models.authored.suites import CASE
 from fixtures_app.editing.editor import VersionedForm
@@ -136,8 +137,6 @@ class CaseForm(UserFields, SpecForm, VersionedForm):
     def _refuse_mixed_users(self, suite: Suite | None) -> None:
         if suite is None or not {"suite", "user_side"} & {*self.changed_data}:
             return
-        others = Case.objects.filter(suite=suite).exclude(pk=self.instance.pk)
-        written = others.filter(simulated_user={})
-        mixed = written if self.instance.simulated_user else others.exclude(simulated_user={})
-        if mixed.exists():
+        is_simulated = bool(self.instance.simulated_user)
+        if mixes_users(suite, is_simulated=is_simulated, but=self.instance.pk or 0):
             self.add_error("user_side", MIXED_USERS)

@@ -162,6 +162,13 @@ def _place(doing: ActionRequest) -> None:
 def _copy(doing: ActionRequest) -> None:
     into = doing.asked["into"]
     what = f"Copied to “{into}”"
+    try:
+        _copy_and_note(doing, what, into)
+    except CannotError as error:
+        messages.error(doing.request, str(error))
+
+
+def _copy_and_note(doing: ActionRequest, what: str, into: Suite) -> None:
     with transaction.atomic():
         copies = copy_cases(doing.cases, into)
         sentence = f"Copied {plural(len(copies), 'case')} from suite “{doing.suite}”."

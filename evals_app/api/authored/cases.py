@@ -24,7 +24,7 @@ from evals_app.library.changes.spec_changes import digest_of
 from evals_app.library.deleting.written import delete_case
 from evals_app.library.importing.file_import import read_case
 from evals_app.library.importing.rights import Rights
-from evals_app.library.saving import add_case, change_case
+from evals_app.library.saving import CaseDoesNotFitError, add_case, change_case
 from evals_app.models import Attachment, Case, Suite
 from evals_app.models.authored.suites import load_content
 from evals_app.reports.answers.run_answers import Answer
@@ -121,7 +121,7 @@ class Cases(ListEndpoint):
         read = _read(suite, request.data, request)
         with transaction.atomic():
             _keep_files(read.files)
-            case = _refuse_taken_name(lambda: add_case(suite, read.spec))
+            case = _refuse_misfit(lambda: add_case(suite, read.spec))
             note_edit(case, user=request.user, note=EDIT, is_new=True)
         answer = _write_response(case, "created", read, status=201)
         answer.headers["Location"] = reverse("api:case", args=[slug, case.pk])
@@ -193,7 +193,7 @@ class OneCase(VersionedEndpoint):
             condition.require(lambda: self.version(key))
             load_content([case], case__in=[case])
             _keep_files(read.files)
-            what = _refuse_taken_name(lambda: change_case(case, read.spec))
+            what = _refuse_misfit(lambda: change_case(case, read.spec))
             if what != "unchanged":
                 note_edit(case, user=request.user, note=EDIT)
         return _write_response(case, what, read)
@@ -259,11 +259,11 @@ def _keep_files(files: dict[str, str]) -> None:
         raise RefusedError(f"These files are no longer stored: {names}. Send them to files/ again.")
 
 
-def _refuse_taken_name(write: Callable[[], T]) -> T:
+def _refuse_misfit(write: Callable[[], T]) -> T:
     try:
         return write()
-    except ValueError as error:
-        errors = [error_at("name", str(error))]
+    except CaseDoesNotFitError as error:
+        errors = [error_at(error.key, str(error))]
         raise RefusedError(str(error), status=HTTPStatus.CONFLICT, errors=errors) from error
 
 

@@ -51,7 +51,7 @@ _MIN_CHECKS = 2  # checks, so that one can outweigh the others
 
 MIXED_USERS = (
     "Cases with a simulated user need a suite of their own: their rates mean something else than those"
-    " of conversations whose words are written. Move them."
+    " of conversations whose words are written. Choose another suite for them."
 )
 
 # The order means nothing; sorted, equal suites compare equal.

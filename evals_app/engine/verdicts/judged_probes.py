@@ -175,6 +175,8 @@ def _case(
         "limits": LimitsSpec(),
         "trials": None,
         "tags": [],
+        "replay": False,
+        "simulated_user": None,
         "final_assertions": [] if placed.number else [check],
     }
     return case.model_copy(update=changes)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from evals_app.engine.suites.case_spec import CaseSpec
-from evals_app.engine.suites.suite_spec import SuiteSpec
+from evals_app.engine.suites.suite_spec import MIXED_USERS, SuiteSpec
 from evals_app.formats.foreign.shapes import distinct_names
 from evals_app.formats.importing import Imported, Located
 from evals_app.formats.reading.problems import FormatError, Problem
@@ -40,6 +40,8 @@ def with_cases_added(imported: Imported, slug: str) -> Imported:
     names = distinct_names([*known, *(case.name for case in new)])[len(known) :]
     added = [case.model_copy(update={"name": name}) for case, name in zip(new, names, strict=True)]
     whole = suite.model_copy(update={"cases": [*suite.cases, *added]})
+    if len({case.simulated_user is None for case in whole.cases}) > 1:
+        raise _refusal(MIXED_USERS)
     path = imported.suites[0].path
     return replace(
         imported,

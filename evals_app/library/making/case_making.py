@@ -21,7 +21,13 @@ from evals_app.engine.suites.suite_spec import CaseSpec, SuiteSpec
 from evals_app.library.changes.edits import note_edit
 from evals_app.library.changes.spec_changes import readable, same
 from evals_app.library.making.observing import ObservedConversation
-from evals_app.library.saving import add_case, change_case, save_agent, save_suite
+from evals_app.library.saving import (
+    CaseDoesNotFitError,
+    add_case,
+    change_case,
+    save_agent,
+    save_suite,
+)
 from evals_app.models import Agent, Attachment, Case, Execution, Suite
 from fixtures_app.ground.quoting import cut_middle
 from fixtures_app.ground.spec_errors import messages_of
@@ -67,9 +73,11 @@ class CaseOptions:
 
 
 def own_suite(execution: Execution) -> Suite | None:
-    """Return the suite of the run, if it is still in use."""
-    suite: Suite | None = execution.run.suite
-    return None if suite is None or suite.archived_at else suite
+    """Return the suite of the run, if it is still in use and takes the case.
+
+    Cases that are made are written ones, so a suite with simulated users takes none.
+    """
+    return _any_suite().filter(pk=execution.run.suite_id or 0).first()
 
 
 def suites_for(execution: Execution) -> list[Suite]:
@@ -91,7 +99,8 @@ def recorded_suites(execution: Execution) -> list[Suite]:
 
 
 def _any_suite() -> QuerySet[Suite]:
-    return Suite.objects.current().select_related("agent").order_by("name", "pk")
+    takes_it = Suite.objects.current().for_written_cases()
+    return takes_it.select_related("agent").order_by("name", "pk")
 
 
 def _suites_of(agents: Iterable[str]) -> QuerySet[Suite]:
@@ -151,8 +160,9 @@ def write_case(suite: Suite, spec: CaseSpec, *, note: str, by: object) -> Case:
     """
     try:
         case = add_case(suite, spec)
-    except ValueError as error:
-        raise CannotMakeError(str(error), key="name") from error
+    except CaseDoesNotFitError as error:
+        key = "name" if error.key == "name" else "suite"
+        raise CannotMakeError(str(error), key=key) from error
     note_edit(case, user=by, note=note, is_new=True)
     return case
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models, transaction
-from django.db.models import Prefetch, Q
+from django.db.models import Exists, OuterRef, Prefetch, Q
 from django.db.models.functions import Now
 from django.db.models.query import ModelIterable
 from django.utils import timezone
@@ -108,6 +108,11 @@ class SuiteQuerySet(models.QuerySet["Suite"]):
     def current(self) -> "SuiteQuerySet":
         """Leave archived ones out."""
         return self.filter(archived_at=None)
+
+    def for_written_cases(self) -> "SuiteQuerySet":
+        """Leave those out in which a model plays the users: they take no other cases."""
+        simulated = Case.objects.filter(suite=OuterRef("pk")).exclude(simulated_user={})
+        return self.exclude(Exists(simulated))
 
     def archive(self) -> int:
         """Remove suites from lists and runs; return how many were not archived before."""

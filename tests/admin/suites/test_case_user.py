@@ -5,8 +5,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from evals_app.formats.importing import Imported, Located
+from evals_app.formats.reading.problems import FormatError
+from evals_app.library.importing.adding import with_cases_added
 from evals_app.models import Case
 from tests.admin.case_pages import page_of
+from tests.admin.suites.test_suite_cases import act
 from tests.authored import CONTAINS, a_case, client_who_may, write_case, write_suite
 
 pytestmark = pytest.mark.django_db
@@ -108,3 +112,30 @@ def test_who_may_only_look_sees_who_plays_the_user() -> None:
     page = page_of(client, Case.objects.get())
 
     assert "impatient" in page.html
+
+
+@pytest.mark.parametrize("do", ["move", "copy"])
+def test_cases_with_a_simulated_user_do_not_go_to_written_ones(
+    admin_client: Client, do: str
+) -> None:
+    suite = write_suite([simulated()])
+    written, empty = write_suite([a_case()], slug="written"), write_suite(slug="empty")
+
+    act(admin_client, suite, do, "Refund", into=written.pk)
+    act(admin_client, written, do, "Where is it", into=suite.pk)
+
+    assert [case.name for case in Case.objects.filter(suite=written)] == ["Where is it"]
+    assert [case.name for case in Case.objects.filter(suite=suite)] == ["Refund"]
+
+    act(admin_client, suite, do, "Refund", into=empty.pk)
+
+    assert bool(empty.cases.get().simulated_user)
+
+
+def test_written_cases_of_a_file_are_not_added_to_simulated_ones() -> None:
+    write_suite([simulated()])
+    written = write_suite([a_case()], slug="written").to_spec()
+    imported = Imported(suites=[Located(written, "cases.csv", 1)])
+
+    with pytest.raises(FormatError, match="suite of their own"):
+        with_cases_added(imported, "refunds")

@@ -151,3 +151,18 @@ def test_a_case_of_another_suite_is_not_found(client: APIClient) -> None:
 
     assert [answer.status_code for answer in answers] == [404] * 5
     assert Case.objects.filter(suite__slug="refunds").exists()
+
+
+def test_written_cases_and_simulated_users_do_not_share_a_suite(client: APIClient) -> None:
+    check = {"type": "contains", "value": "refunded"}
+    user = {"simulated_user": {"goal": "A refund"}, "final_assertions": [check]}
+    path, read = first_of(client)
+
+    answers = [
+        client.post(CASES, NEW | user, format="json"),
+        client.put(path, read.json() | {"trials": None} | user, format="json"),
+    ]
+
+    for answer in answers:
+        assert answer.status_code == 409, answer.json()
+        assert [error["keys"] for error in answer.json()["errors"]] == ["simulated_user"]

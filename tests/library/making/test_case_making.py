@@ -15,8 +15,10 @@ from evals_app.library.making.case_making import (
     LiveCase,
     add_checks,
     make_case,
+    own_suite,
     recorded_suites,
     suites_for,
+    write_case,
 )
 from evals_app.library.making.observing import MAX_OTHERS, ObservedConversation, observe
 from evals_app.models import (
@@ -363,3 +365,18 @@ def test_a_case_that_was_renamed_or_whose_suite_is_gone_is_not_found() -> None:
         add_to_its_case(execution, "updated-1")
     Suite.objects.all().delete()
     assert live_case_of(execution) is None
+
+
+def test_a_suite_with_simulated_users_takes_no_case_that_is_made(suite: Suite) -> None:
+    (execution,) = run_of(suite, found("RF-1"))
+    user = {"goal": "Where is order A-1?"}
+    Case.objects.filter(suite=suite).update(simulated_user=user)
+    same = write_suite(slug="same")
+
+    assert suites_for(execution) == [same]
+    assert own_suite(execution) is None
+    assert made(execution, suite=same).simulated_user == {}
+    with pytest.raises(CannotMakeError, match="same agent"):
+        made(execution, suite=suite)
+    with pytest.raises(CannotMakeError, match="suite of their own"):
+        write_case(suite, same.cases.get().to_spec(), note="", by=None)
