@@ -68,7 +68,7 @@ class GroupLine(NamedTuple):
 
 def daily_context(target: ConversationSet) -> dict[str, object]:
     """Return what the page of a set shows about its daily import."""
-    rows = DailyImport.objects.select_related("owner", "suite", "conversation_set")
+    rows = DailyImport.objects.select_related("owner", "suite", "conversation_set__span_inbox")
     row = rows.filter(conversation_set=target).first()
     if row is None:
         return {"daily": None}

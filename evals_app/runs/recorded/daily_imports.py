@@ -118,7 +118,8 @@ def save_daily_import(
 
 
 def _takes_what_is_sent(target: ConversationSet) -> bool:
-    return SpanInbox.objects.filter(conversation_set=target, is_open=True).exists()
+    inbox: SpanInbox | None = getattr(target, "span_inbox", None)
+    return inbox is not None and inbox.is_open
 
 
 def pause(row: DailyImport, *, is_paused: bool, by: User) -> None:
