@@ -36,7 +36,7 @@ def shown_cells(page: Page) -> int:
         pytest.param("evals_app_run", 3, id="tick, run, verdict"),
         pytest.param("evals_app_suite", 3, id="tick, suite, verdict"),
         pytest.param("evals_app_agent", 3, id="tick, agent, last results"),
-        pytest.param("evals_app_execution", 2, id="conversation, time"),
+        pytest.param("evals_app_execution", 3, id="tick, conversation, time"),
         pytest.param("evals_app_case", 5, id="tick, case, what it has"),
     ],
 )
