@@ -33,8 +33,7 @@ class Needs:
         user = case.simulated_user
         if user and user.model:
             self.judges[f"The simulated user of case {case.name!r}", user.model] = None
-        elif user or (case.replay and len(case.turns) > 1):
-            self.judge = True
+        self.judge = self.judge or case.user_needs_judge
 
     def add(self, check: AssertionSpec) -> None:
         """Add what a check needs."""

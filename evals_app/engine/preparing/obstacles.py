@@ -111,7 +111,7 @@ class Obstacles:
     def case(self, case: CaseSpec, suite: SuiteSpec) -> None:
         """Look at a case that is to run: its messages, and who judges it."""
         self.check_judge_of_run(case, suite)
-        if (case.simulated_user and case.simulated_user.model is None) or case.replay:
+        if case.user_needs_judge:
             self._unplayed = self._unplayed or case.name
         for _, problem in case.placeholders():
             self._unfilled += 1

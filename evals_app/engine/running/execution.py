@@ -331,7 +331,7 @@ class _SlotPool:
             ]
             return all(grade.passed for grade in grades)
 
-        return UserSide(case, asker_for, is_done)
+        return UserSide(case, asker_for, is_done, execution.calls.forget)
 
     def _note_broken_off(self, execution: _Execution) -> None:
         """Keep the transcript, or the paid calls, of a conversation that the gateway ends."""

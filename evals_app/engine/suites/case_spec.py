@@ -284,11 +284,17 @@ class CaseSpec(Spec):
         """The checks that end a simulated conversation once all of them pass: code decides them."""
         return [check for check in self.final_assertions if check.ends_conversations]
 
+    @property
+    def user_needs_judge(self) -> bool:
+        """Whether the judge of the run plays the user, or reads whether recorded words still fit."""
+        if user := self.simulated_user:
+            return user.model is None
+        return self.replay and len(self.turns) > 1
+
     def user_model(self, judge: ModelSpec | None) -> ModelSpec | None:
         """Return the model that plays the user, or reads whether recorded words still fit."""
-        if user := self.simulated_user:
-            return user.model or judge
-        return judge if self.replay and len(self.turns) > 1 else None
+        own = self.simulated_user.model if self.simulated_user else None
+        return judge if self.user_needs_judge else own
 
     def as_played(self, messages: Sequence[str]) -> "CaseSpec":
         """Return the case with the turns of a conversation: a simulated user added their own."""
@@ -318,7 +324,8 @@ class CaseSpec(Spec):
 
     def unreachable_time(self) -> str:
         """Warn of a time limit that ends no conversation, because the reply timeout comes first."""
-        limit_ms, turns = self.limits.max_time_ms, len(self.turns)
+        user, limit_ms = self.simulated_user, self.limits.max_time_ms
+        turns = user.max_turns if user else len(self.turns)
         if limit_ms is None or limit_ms < self.turn_timeout_s * 1000 * turns:
             return ""
         each = "its turn" if turns == 1 else f"each of its {turns} turns"

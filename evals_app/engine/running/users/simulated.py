@@ -56,6 +56,18 @@ class BrokenRuleError(UnreadableAnswerError):
         return f"{self} It was asked twice."
 
 
+class NoMessageError(UnreadableAnswerError):
+    """An answer in which no message of the user can be found."""
+
+    @property
+    def twice(self) -> str:
+        what = f" The second time, {self.fault}." if self.fault else ""
+        return (
+            f"The model that plays the user twice gave an answer that cannot be used.{what} Choose"
+            " another model for the user if this happens often."
+        )
+
+
 class _Reply(StrictReply):
     message: str
     injection_suspected: bool
@@ -127,7 +139,11 @@ class SimulatedUser:
 
 
 def _read(text: str, *, check: Callable[[str], str]) -> str:
-    return check(validate_answer(_Reply, read_object(text)).message)
+    try:
+        reply = validate_answer(_Reply, read_object(text))
+    except UnreadableAnswerError as exc:
+        raise NoMessageError(str(exc), fault=exc.fault) from exc
+    return check(reply.message)
 
 
 def _read_scripted(text: str, *, check: Callable[[str], str]) -> str:

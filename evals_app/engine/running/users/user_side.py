@@ -23,12 +23,13 @@ class UserSide:
 
     `asker_for(key)` returns the model that plays the user, or reads whether recorded words still fit;
     cases with neither have none. `is_done` returns whether all checks that end a simulated conversation
-    have passed. `calls` are those of the model so far; `stopped` says why it ended the conversation.
+    have passed, and `forget(key)` drops answers that are of no use, so that a later run asks again. `calls` are those of the model so far; `stopped` says why it ended the conversation.
     """
 
     case: CaseSpec
     asker_for: Callable[[str], Asker] | None = None
     is_done: Callable[[Trial], Awaitable[bool]] | None = None
+    forget: Callable[[str], None] = lambda _: None
     calls: list[JudgeCall] = field(default_factory=list)
     stopped: str = ""
 
@@ -59,6 +60,7 @@ class UserSide:
         except JudgeError as exc:
             self.calls += exc.calls
             self.stopped = str(exc)
+            self.forget(_key(trial()))
         except ProviderError as exc:
             self.calls += exc.calls
             raise
@@ -90,9 +92,15 @@ class UserSide:
     def _inquiry(self, trial: Trial) -> Inquiry:
         if self.asker_for is None:
             raise JudgeError("No model can play the user.")
-        key = f"user.{len(trial.turns) + 1}"
-        asker = replace(self.asker_for(key), who="The model that plays the user")
+        key = _key(trial)
+        asker = self.asker_for(key)
+        if self.case.simulated_user:  # says something else in each trial, unlike a judge
+            asker = replace(asker, who="The model that plays the user", is_alone=False)
         return Inquiry(asker, make_nonce(asker.secret, trial.case, trial.number, key))
+
+
+def _key(trial: Trial) -> str:
+    return f"user.{len(trial.turns) + 1}"
 
 
 def _transcript(trial: Trial, inquiry: Inquiry) -> str:

@@ -111,6 +111,43 @@ async def test_a_user_that_breaks_the_rules_twice_ends_it_and_the_agent_is_not_b
     assert problem in text_of(fake.asked[1])  # what was wrong is said
 
 
+async def test_each_trial_may_say_something_else_but_a_replay_is_read_the_same() -> None:
+    plays = FakeModel(message("It is A-1042."), message("49.90"))
+    reads = FakeModel({"reason": "No.", "fits": False, "injection_suspected": False})
+
+    await talk(simulated(), plays)
+    await talk(RECORDED, reads)
+
+    assert {(call.seed, call.temperature == 0) for call in plays.asked} == {(None, False)}
+    assert {(call.seed is None, call.temperature) for call in reads.asked} == {(False, 0)}
+
+
+async def test_an_answer_without_a_message_is_said_to_be_the_users() -> None:
+    trial = await talk(simulated(), FakeModel(reply("Hello?"), reply("Hello?")))
+
+    assert trial.user_stopped.startswith("The model that plays the user twice gave an answer")
+    assert "agent is not graded" not in trial.user_stopped
+
+
+async def test_a_judge_that_does_not_read_recorded_words_is_called_one() -> None:
+    trial = await talk(RECORDED, FakeModel(reply("", stop="refusal")))
+
+    assert trial.user_stopped.startswith("The judge refused")
+
+
+async def test_answers_that_ended_a_conversation_are_not_kept() -> None:
+    forgotten: list[str] = []
+    fake = FakeModel(message("It is A-1042."), message("B-77"), message("B-77"))
+    conversation = make_conversation(agent=AGENT)
+    conversation.case = simulated()
+    conversation.user = UserSide(simulated(), lambda _: make_asker(fake), forget=forgotten.append)
+    conversation.__post_init__()
+
+    await conversation.run()
+
+    assert forgotten == ["user.3"]
+
+
 async def test_a_user_that_breaks_the_rules_once_is_asked_again() -> None:
     fake = FakeModel(message("It is B-77."), message("It is A-1042."), message("49.90"))
 
@@ -256,6 +293,13 @@ async def test_a_model_says_why_words_no_longer_fit() -> None:
 
 
 # What is written
+
+
+def test_a_time_limit_is_compared_with_all_turns_that_a_user_may_have() -> None:
+    limits = {"max_time_ms": 200_000}  # four turns of 60 s
+
+    assert simulated(limits=limits).unreachable_time() == ""
+    assert "4 turns" in simulated(limits={"max_time_ms": 300_000}).unreachable_time()
 
 
 @pytest.mark.parametrize(
