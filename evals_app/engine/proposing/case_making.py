@@ -25,6 +25,8 @@ def case_made(
     Each turn has the checks of the suite, too. With `asks_again` the earlier messages of the user are
     turns of their own. With `replays` the user's words are said only while they fit.
     """
+    if frozen is not None:
+        frozen = frozen.as_played([escape_braces(turn.user) for turn in trial.turns])
     seen = frozen if frozen is not None and is_about(frozen, trial) else _as_seen(trial)
     unchecked = seen.model_copy(
         update={

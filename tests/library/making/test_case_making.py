@@ -1,5 +1,6 @@
 """Cases made of conversations, and checks added to those that ran."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -365,6 +366,23 @@ def test_a_case_that_was_renamed_or_whose_suite_is_gone_is_not_found() -> None:
         add_to_its_case(execution, "updated-1")
     Suite.objects.all().delete()
     assert live_case_of(execution) is None
+
+
+def test_a_simulated_conversation_keeps_what_its_opening_had(suite: Suite) -> None:
+    opening = {"user": "Where is my order A-1?", "expected": "Sent.", "context": ["A-1 was sent."]}
+    user = {"goal": "Where is order A-1?"}
+    Case.objects.all().delete()
+    simulated = write_suite(
+        [a_case(turns=[opening], simulated_user=user, final_assertions=[CONTAINS])], slug="users"
+    )
+    (answer,) = found("RF-1").turns
+    trial = found("RF-1").but(turns=(answer, replace(answer, index=2, user="Why {{so}}?")))
+    (execution,) = run_of(simulated, trial)
+
+    first, second = made(execution, suite=suite).to_spec().turns
+
+    assert (first.expected, first.context) == ("Sent.", ["A-1 was sent."])
+    assert second.user == r"Why \{{so}}?"
 
 
 def test_a_suite_with_simulated_users_takes_no_case_that_is_made(suite: Suite) -> None:
