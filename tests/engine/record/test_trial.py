@@ -32,6 +32,7 @@ def test_causes_are_ordered_from_the_most_serious_on() -> None:
         "budget",
         "judge",
         "tool",
+        "user",
         "case",
         "agent",
         "limit",
@@ -40,7 +41,7 @@ def test_causes_are_ordered_from_the_most_serious_on() -> None:
 
 
 def test_only_what_is_the_agents_doing_is_a_failure() -> None:
-    assert [cause.is_error for cause in Cause] == [True] * 6 + [False] * 3
+    assert [cause.is_error for cause in Cause] == [True] * 7 + [False] * 3
 
 
 # Usage
