@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from evals_app.engine.basics.errors import JudgeError, ProviderError
-from evals_app.engine.basics.template import plain
+from evals_app.engine.basics.template import escape_braces, plain
 from evals_app.engine.judging.answers.asking import Asker
 from evals_app.engine.judging.prompts.inquiry import Inquiry
 from evals_app.engine.judging.text.blocks import make_nonce
@@ -56,7 +56,7 @@ class UserSide:
                 yield turn
             if user := self.case.simulated_user:
                 while len(trial().turns) < user.max_turns and not await self._is_done(trial()):
-                    yield TurnSpec(user=await self._write(user, trial()))
+                    yield TurnSpec(user=escape_braces(await self._write(user, trial())))
         except JudgeError as exc:
             self.calls += exc.calls
             self.stopped = str(exc)

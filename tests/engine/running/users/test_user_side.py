@@ -157,6 +157,15 @@ async def test_a_user_that_breaks_the_rules_once_is_asked_again() -> None:
     assert len(trial.user_calls) == 3
 
 
+async def test_braces_of_a_simulated_user_are_sent_as_they_are() -> None:
+    said = r"Is it {{name}} or \{{name}}?"
+    agent = make_agent({"when": "name", "reply": "refunded"}, {"reply": "Yes?"})
+
+    trial = await talk(simulated(), FakeModel(message(said)), agent=agent)
+
+    assert trial.turns[1].user == said
+
+
 async def test_what_the_agent_said_may_be_repeated() -> None:
     agent = make_agent({"when": "R-7", "reply": "refunded"}, {"reply": "Do you mean R-7?"})
 
