@@ -42,5 +42,6 @@ def test_a_model_plays_the_user_of_a_case(visit: Visit) -> None:
     assert (run.total, run.passed, run.is_simulated) == (3, 3, True)
     first = elsewhere(lambda: run.executions.earliest("pk").pk)
     page = visit("evals_app_execution_change", first)
-    expect(page.get_by_text("A-1042, please.")).to_be_visible()
+    said = page.get_by_role("region", name="Turn 2").get_by_text("A-1042, please.")
+    expect(said).to_be_visible()
     expect(page.locator("#execution-verdict")).to_contain_text("Passed")
