@@ -110,7 +110,8 @@ def test_a_dump_of_postgresql_is_restored_over_what_is_there(machine: Path) -> N
     copy = f"{given['NAME']}_restored"
     backup, restore = commands("PostgreSQL")
 
-    run(backup, machine, DATABASE_URL=f"{server}/{given['NAME']}")
+    (machine / "etc/evalwell.env").write_text(f"DATABASE_URL={server}/{given['NAME']}\n")
+    run(backup, machine)
     with closing(psycopg.connect(f"{server}/postgres", autocommit=True)) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(copy)))
         try:
