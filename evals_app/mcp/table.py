@@ -400,7 +400,8 @@ _TABLE = (
         "set_daily_import",
         "Import every day",
         "Import new files of a folder or an address into a set every day, and grade a sample of what is"
-        " new by a suite. Replaces the daily import of the set as a whole; is_enabled: false pauses it."
+        " new by a suite, with what agents sent; a set that takes that needs neither."
+        " Replaces the daily import of the set as a whole; is_enabled: false pauses it."
         " It runs in the name of the person whose token this is: ask them first.",
         daily_imports.DailyImportOfSet,
         {"set": "help-desk", "url": "https://helpdesk.example.org/export.csv", "at": "03:00"},

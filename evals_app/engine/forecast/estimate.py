@@ -123,9 +123,9 @@ class Guesser:
         efforts.append(self._estimate_judging(questions, case, tokens_up_to))
         judges = tuple(str(model) for _, _, model in questions if not _is_script(model))
         if self.asks_agent and (model := case.user_model(self.judge)) and not _is_script(model):
-            told = tokens_up_to[own - 1 : -1]  # before each message that it writes, or reads
-            efforts.append(_estimate_user(told))
-            judges += (str(model),) * len(told)
+            before = tokens_up_to[own - 1 : -1]  # each message that it writes, or reads
+            efforts.append(_estimate_user(before))
+            judges += (str(model),) * len(before)
         return Guess(total_effort(efforts), judges)
 
     @property
@@ -223,12 +223,12 @@ def _in_full(case: CaseSpec) -> CaseSpec:
     return case.as_played([*(turn.user for turn in case.turns), *more])
 
 
-def _estimate_user(told: Sequence[int]) -> EstimatedEffort:
-    """Estimate the calls of the model that plays the user, each with the conversation so far."""
-    calls = len(told)
+def _estimate_user(before: Sequence[int]) -> EstimatedEffort:
+    """Estimate the calls of the model that plays the user; `before` has the tokens that each reads."""
+    calls = len(before)
     return EstimatedEffort(
         judge_calls=calls,
-        judge_prompt_tokens=sum(told) + calls * USER_RULES_TOKENS,
+        judge_prompt_tokens=sum(before) + calls * USER_RULES_TOKENS,
         judge_response_tokens=calls * USER_TOKENS,
         time_s=calls * (CALL_S + USER_TOKENS / TOKENS_PER_S),
     )

@@ -146,7 +146,7 @@ class Obstacles:
             self.say(self.no_judge)
         elif model is None and self._unplayed and len(self.problems) == before:
             self.no_judge = (
-                f"Case {self._unplayed!r} needs a model for its user, and there is no judge. Choose a"
+                f"Case {self._unplayed!r} needs a model for its user, and this run has no judge. Choose a"
                 " judge model in the settings of the suite."
             )
             self.say(self.no_judge)

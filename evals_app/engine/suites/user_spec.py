@@ -18,7 +18,7 @@ class SimulatedUserSpec(Spec):
 
     The user may state the numbers, ids and addresses that are in `goal`, `facts`, the turns of the case
     and the agent's replies, and no others. The conversation ends as soon as all checks on the whole
-    conversation that code decides have passed, or after `max_turns` turns.
+    conversation have passed by which code sees that something was done, or after `max_turns` turns.
     """
 
     goal: Prose = Field(
