@@ -60,6 +60,9 @@ class Latency(PlainGrader):
             " time. Set a smaller limit."
         )
 
+    def only_forbids(self) -> bool:
+        return True
+
     def summary(self) -> str:
         return f"Takes at most {seconds(self.max_ms)}"
 
@@ -91,6 +94,9 @@ class Cost(PlainGrader):
         reason = f"{_subject(view)} cost {shown}; the limit is {limit}."
         graded = Grade.hit if cost_usd <= self.max_usd else Grade.miss
         return graded(reason, actual_usd=float(cost_usd))
+
+    def only_forbids(self) -> bool:
+        return True
 
     def summary(self) -> str:
         return f"Costs at most {usd_text(self.max_usd, is_exact=True)}"

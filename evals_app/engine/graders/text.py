@@ -259,6 +259,9 @@ class NotContains(_PieceGrader):
             return None
         return "This text has no visible characters. Write the text that must not occur."
 
+    def only_forbids(self) -> bool:
+        return True
+
     def summary(self) -> str:
         return f"Reply does not contain {in_quotes(self.value)}"
 
@@ -370,6 +373,9 @@ class NotMatches(_PatternGrader):
         if not matches_nothing(self.value, case_sensitive=self.case_sensitive):
             return None
         return f"No text matches {self.value}. Write a pattern for what must not occur."
+
+    def only_forbids(self) -> bool:
+        return True
 
     def summary(self) -> str:
         return f"Reply does not match {self.means or self.value}"

@@ -204,6 +204,9 @@ class ToolCalled(_OneCall):
         expected = f"Expected a call to {self._tool}{self._conditions}"
         return f"{expected}; {called_instead(self.value, view)}"
 
+    def only_forbids(self) -> bool:
+        return self.min_count == 0
+
     def summary(self) -> str:
         counts = ""
         if self.max_count is not None and self.max_count == self.min_count:
@@ -241,6 +244,9 @@ class ToolNotCalled(_OneCall):
             f" which must not happen: {call_text(fitting[0])}."
         )
         return Grade.miss(reason, **details)
+
+    def only_forbids(self) -> bool:
+        return True
 
     def summary(self) -> str:
         return f"Does not call {self._tool}{self._conditions}"
@@ -399,6 +405,9 @@ class ToolCalls(PlainGrader):
             wanted = sum(other.name == tool.name for other in self.tools)
             return f"{tool.name} was called {times(len(named))}, expected {times(wanted)}."
         return not_as_wanted(tool.name, named, tool)
+
+    def only_forbids(self) -> bool:
+        return not self.tools
 
     def summary(self) -> str:
         if not self.tools:

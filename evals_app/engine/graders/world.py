@@ -107,13 +107,9 @@ class WorldChanges(PlainGrader):
         ),
     ] = Field(default_factory=list)
 
-    @property
-    def expects_change(self) -> bool:
-        return any((self.created, self.updated, self.deleted, self.linked, self.unlinked))
-
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        if not self.nothing_else and not any(self._expected_by_kind().values()):
+        if not self.nothing_else and self.only_forbids():
             raise ValueError(
                 "This check passes whatever the agent does. List a change, or set nothing_else."
             )
@@ -196,6 +192,9 @@ class WorldChanges(PlainGrader):
             and change.status is None
             and all(covers(spared, name) for name in change.fields)
         )
+
+    def only_forbids(self) -> bool:
+        return not any(self._expected_by_kind().values())
 
     def summary(self) -> str:
         parts = [

@@ -17,8 +17,6 @@ from pydantic_core import InitErrorDetails
 
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS, Grader, PlainGrader, named_type
 from evals_app.engine.graders.kit.base import Need
-from evals_app.engine.graders.tools import ToolCalled, ToolCalls
-from evals_app.engine.graders.world import WorldChanges
 from evals_app.engine.specs.base_spec import SHARE, JudgeRef, ModelSpec, Spec
 from fixtures_app.ground.spec_errors import error_at, message_of
 from fixtures_app.ground.strict_json import Json, JsonObject
@@ -35,8 +33,6 @@ NO_THRESHOLD = (
     " weight to 0 if the check should only inform."
 )
 COMMON_KEYS = ("type", "name", "weight", "threshold", "enabled", "fail_on_error", "model", "scope")
-
-_FORBID = frozenset({"not_contains", "not_matches", "tool_not_called", "latency", "cost"})
 
 
 class _Turn(Protocol):
@@ -148,22 +144,10 @@ class AssertionSpec(Spec):
         return min(missing, default=None)
 
     @property
-    def only_forbids(self) -> bool:
-        """Whether it only forbids something, so that doing nothing passes it."""
-        grader = self.grader
-        if isinstance(grader, ToolCalled):
-            return grader.min_count == 0
-        if isinstance(grader, ToolCalls):
-            return not grader.tools
-        if isinstance(grader, WorldChanges):
-            return not grader.expects_change
-        return self.type in _FORBID
-
-    @property
     def ends_conversations(self) -> bool:
         """Whether it can end a simulated conversation: code decides that something was done."""
         is_by_code = self.decides and isinstance(self.grader, PlainGrader)
-        return self.enabled and is_by_code and not self.only_forbids
+        return self.enabled and is_by_code and not self.grader.only_forbids()
 
     def judges(self, *, agent: ModelSpec | None, judge: ModelSpec | None) -> Sequence[ModelSpec]:
         """Return the models that judge it: a jury, one, or none.

@@ -186,7 +186,7 @@ def only_forbids(suite: SuiteSpec) -> bool:
     for case in cases:
         placed = suite.placed_checks(case)
         checks = [one.check for one in placed if one.applies and suite.decides(one.check)]
-        if not checks or not all(check.only_forbids for check in checks):
+        if not checks or not all(check.grader.only_forbids() for check in checks):
             return False
         effort_only = effort_only and all(map(only_measures_effort, checks))
     return not effort_only and all(idle(suite, case, SAYS_OK).passed for case in cases[:_LOOKED_AT])
@@ -270,7 +270,7 @@ def _why_not(suite: SuiteSpec, placed: PlacedCheck) -> str:
 
 def _is_single(check: AssertionSpec) -> bool:
     """Return whether one probe says enough: another number, what is forbidden, tools and changes."""
-    return check.only_forbids or check.type == "numeric" or not check.grader.reads_text
+    return check.grader.only_forbids() or check.type == "numeric" or not check.grader.reads_text
 
 
 def _telling(check: AssertionSpec, tried: Mapping[str, bool]) -> set[str]:

@@ -143,7 +143,7 @@ def probes_for(
     elif grader.reads_text:
         yield from _wrong_replies(placed, case, others)
     elif isinstance(grader, WorldChanges):
-        if grader.expects_change:
+        if not grader.only_forbids():
             yield Probe("untouched", "Done.")
         if grader.nothing_else:
             entry = {"op": "create", "id": "probe-1", "before": None, "after": _CREATED}
@@ -234,13 +234,13 @@ def _other_data(schema: Mapping[str, object]) -> Iterator[Probe]:
 
 def _wrong_calls(placed: PlacedCheck, inventory: Inventory) -> Iterator[Probe]:
     check, grader = placed.check, placed.check.grader
-    if not check.only_forbids:
+    if not check.grader.only_forbids():
         said = getattr(grader, "expected_output", None) or expected_in(placed)
         yield Probe("no_tool", said or "Done.")
     if isinstance(grader, ToolCalls) and grader.exact:
         names = [*(tool.name for tool in grader.tools), *(inventory.tools or ()), "another_tool"]
         yield Probe("every_tool", "Done.", tuple(ToolCall(name, {}) for name in names))
-    elif check.only_forbids:
+    elif check.grader.only_forbids():
         count = 1 + (getattr(grader, "max_count", None) or 0)
         yield Probe("every_tool", "Done.", tuple(_calls_of_all(grader, inventory)) * count)
 

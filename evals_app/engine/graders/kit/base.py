@@ -88,6 +88,10 @@ class Grader(Spec):
         """Explain why no reply can fail this check, and what to write instead; None if one can."""
         return None
 
+    def only_forbids(self) -> bool:
+        """Return whether it only forbids something, so that doing nothing passes it."""
+        return False
+
     def mentions(self) -> Iterator[CheckedName]:
         """Find the tools, chunks and entities that it names."""
         return names_in(self)
