@@ -224,7 +224,7 @@ def chosen_conversations(given: CopyConversations) -> CopiedConversations:
         return CopiedConversations.of(given.executions or ())
     run = Run.objects.defer("summary").filter(pk=given.run).first()
     if run is None:
-        raise refused_at("run", f"There is no run {given.run}.")
+        raise refused_at("run", f"Run {given.run} does not exist.")
     return CopiedConversations.of_run(run, given.verdict)
 
 

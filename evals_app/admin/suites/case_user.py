@@ -13,7 +13,7 @@ from unfold.widgets import (
 
 from evals_app.admin.kit.lines import TextLines
 from evals_app.admin.kit.model_choices import JUDGES
-from evals_app.engine.suites.user_spec import MIN_TRIALS, SimulatedUserSpec
+from evals_app.engine.suites.user_spec import MIN_TRIALS, NO_END, SimulatedUserSpec
 from evals_app.models import Case
 from fixtures_app.editing.rows import OrderedFormSet
 
@@ -87,8 +87,4 @@ def refuse_without_end(final_checks: OrderedFormSet) -> None:
     case: Case = final_checks.instance
     ends = (row.spec for row in final_checks.kept_rows if row.spec is not None)
     if case.simulated_user and not any(check.ends_conversations for check in ends):
-        raise forms.ValidationError(
-            "A model plays the user, so add a check on the whole conversation that code decides, for"
-            " example that a tool is called: the conversation ends when it passes. One that only forbids"
-            " something passes from the start, so it does not count."
-        )
+        raise forms.ValidationError(NO_END)

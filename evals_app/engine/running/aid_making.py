@@ -124,7 +124,9 @@ def make_asker(
     """
     is_scripted = model.provider == "scripted"
     if is_scripted and model.name not in plan.scripted:
-        raise ConfigurationError(f"There is no scripted agent {model.name!r} to judge with.")
+        raise ConfigurationError(
+            f"The model scripted/{model.name} names a scripted agent that does not exist."
+        )
     return Asker(
         complete=scripted_judge(plan.scripted[model.name].rules) if is_scripted else complete,
         model=model,

@@ -24,7 +24,7 @@ from evals_app.engine.specs.base_spec import (
 )
 from evals_app.engine.specs.files import MAX_FILE_BYTES, MAX_FILES, FileSpec, distinct
 from evals_app.engine.suites.assertion_spec import AssertionSpec, Loc
-from evals_app.engine.suites.user_spec import MIN_TRIALS, SimulatedUserSpec
+from evals_app.engine.suites.user_spec import MIN_TRIALS, NO_END, SimulatedUserSpec
 from fixtures_app.ground.spec_errors import error_at
 
 
@@ -271,12 +271,7 @@ class CaseSpec(Spec):
             loc = ("simulated_user", "max_turns")
             errors.append(error_at("no_turns_left", problem, loc, user.max_turns))
         if not self.goal_checks:
-            problem = (
-                "Add a check on the whole conversation that code decides, for example that a tool was"
-                " called: the conversation ends when it passes. One that only forbids something passes"
-                " from the start, so it does not count."
-            )
-            errors.append(error_at("no_end", problem, ("final_assertions",), None))
+            errors.append(error_at("no_end", NO_END, ("final_assertions",), None))
         return errors
 
     @property

@@ -9,6 +9,11 @@ from evals_app.engine.specs.base_spec import ModelRef, Prose, Spec
 MIN_TRIALS = 3  # of a simulated conversation: the user says something else each time
 MAX_FACTS = 50
 USUAL_TURNS = 8
+NO_END = (
+    "A model plays the user, so add a check on the whole conversation that code decides, for example"
+    " that a tool is called: the conversation ends when it passes. One that only forbids something"
+    " passes from the start, so it does not count."
+)
 
 Fact = Annotated[str, Field(min_length=1, max_length=500)]
 

@@ -128,7 +128,7 @@ def _simulation(spot: Spot, checks: Sequence[Placed]) -> Json | None:
     ]
     return {
         "turns": [{"user": _OPENING, "assertions": []}],
-        "simulated_user": {"goal": escape_braces(goal), "max_turns": _MAX_TURNS},
+        "simulated_user": {"goal": goal, "max_turns": _MAX_TURNS},
         "final_assertions": final,
     }
 

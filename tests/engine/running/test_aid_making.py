@@ -165,7 +165,7 @@ async def test_a_scripted_judge_that_is_missing_is_an_error_of_ours() -> None:
 
     assert outcome.decision is not None
     assert outcome.decision.cause is Cause.HARNESS
-    assert "There is no scripted agent 'judge' to judge with." in outcome.decision.reason
+    assert "scripted/judge" in outcome.decision.reason
 
 
 async def test_a_model_judges_through_the_provider(

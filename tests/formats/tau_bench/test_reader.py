@@ -138,13 +138,14 @@ def test_only_what_the_reward_basis_names_is_checked_or_a_lost_check(
 
 
 def test_a_model_plays_the_user_of_a_task_without_messages_in_a_suite_of_its_own() -> None:
-    imported = read([TICKET, PLAYED])
+    scenario = {"persona": "Calm", "instructions": "You are Ada. You want {{more}}."}
+    imported = read([TICKET, {**PLAYED, "user_scenario": scenario}])
 
     written, played = (located.spec for located in imported.suites)
     assert (written.suite, played.suite) == ("hotel tasks", "hotel tasks, simulated")
     (case,) = played.cases
     assert case.simulated_user is not None
-    assert case.simulated_user.goal == ("persona: Calm\nYou are Ada. You want a late checkout.")
+    assert case.simulated_user.goal == ("persona: Calm\nYou are Ada. You want {{more}}.")
     assert [turn.user for turn in case.turns] == ["Hello"]
     assert [(check.type, check.scope) for check in case.final_assertions] == [
         ("numeric", "conversation")
