@@ -351,7 +351,7 @@ def test_what_agents_send_is_switched_on_and_what_was_left_out_is_named(
 
     page = press("take")
     assert "/api/conversation-sets/help-desk/otlp</code>" in page
-    assert "when nothing of it came for 5 minutes" in page
+    assert "quiet for 5 minutes" in page
     row = SpanInbox.objects.get()
     keep_spans(row, request_of(*turn(1, "Why?", "So.")), may_run=False)
     SpanInbox.objects.update(left_out={"Traces without a call of a model.": 1_200})
